@@ -21,9 +21,10 @@ from toolkit.database.tables import content_checks
 from toolkit.errors import DatabaseError
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
-from toolkit.evidence.credentials import Order, UploadLimits, request_manifest
+from toolkit.evidence.credentials import UploadLimits, request_manifest
 from toolkit.evidence.gate import sale_gate
 from toolkit.evidence.records import withdraw, withdrawals_at
+from toolkit.progress import Progress
 
 ISSUED = MONDAY - timedelta(hours=2)
 PEOPLE = {"reason": "sent twice", "withdrawn_by": "a", "approved_by": "b"}
@@ -246,11 +247,11 @@ def test_a_record_without_a_key_has_no_file(database, bucket, clock, tmp_path):
     (manifest := tmp_path / "manifest.csv").write_text(
         "saleId,fileName,fileFormat,type,evidenceType\nS-1,contract.pdf,audio/mpeg,audio/mpeg,POV\n"
     )
-    order = Order("night job", UploadLimits(900, 1_000_000))
+    other.account, limits = "night job", UploadLimits(900, 1_000_000)
     try:
         told = sale_gate(other, bucket, "S-1", None).verdict.missing
         refused = missing(complete_sale(other, bucket, "S-1"))
-        requested = request_manifest(other, bucket, manifest, tmp_path / "credentials.jsonl", order)
+        requested = request_manifest(other, bucket, manifest, tmp_path / "credentials.jsonl", limits, Progress())
     finally:
         other.dispose()
     assert refused == [(each.evidence_type, each.reason) for each in told]

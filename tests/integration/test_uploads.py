@@ -29,10 +29,11 @@ from tests.support.waiting import PATIENCE, wait_until
 from toolkit.bucket.client import Bucket, list_objects
 from toolkit.errors import BucketError, BucketUnavailable, InvalidInput
 from toolkit.evidence import upload
-from toolkit.evidence.credentials import ManifestResult, Order, UploadLimits, request_manifest, request_upload
+from toolkit.evidence.credentials import ManifestResult, UploadLimits, request_manifest, request_upload
 from toolkit.evidence.upload import CredentialsLine, UploadProblem, destinations, remove_expired, upload_files
 from toolkit.partner import FormPolicy
 from toolkit.partner import posting as retrying
+from toolkit.progress import Progress
 from toolkit.settings import AwsSettings, Settings
 
 LIMITS = UploadLimits(ttl_seconds=900, max_bytes=1_000_000)
@@ -52,14 +53,14 @@ def out(tmp_path):
 
 @pytest.fixture
 def ask(database, bucket, clock, tmp_path, out):
-    clock.now = datetime.now(UTC).replace(microsecond=0)
+    clock.now, database.account = datetime.now(UTC).replace(microsecond=0), "night job"
     add_sale(database, "sale-1")
     add_sale(database, "sale-2")
 
     def ask(*lines, headings=HEADINGS, bucket=bucket, out=out):
         manifest = tmp_path / f"for-{out.stem}.csv"
         manifest.write_text("\n".join([headings, *lines]) + "\n", encoding="utf-8")
-        return request_manifest(database, bucket, manifest, out, Order("night job", LIMITS))
+        return request_manifest(database, bucket, manifest, out, LIMITS, Progress())
 
     return ask
 

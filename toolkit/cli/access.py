@@ -11,7 +11,6 @@ from toolkit.cli.context import DONE, pass_kit, show, shows
 from toolkit.contract.people import TokenScope
 from toolkit.evidence.access import add_revocation
 from toolkit.kit.connection import Kit
-from toolkit.kit.process import signed_in_account
 from toolkit.kit.shown import Shown, say
 from toolkit.settings import LONGEST_LIFE
 
@@ -129,5 +128,5 @@ def revoke_token(kit: Kit, token_id: str | None, subject: str | None, reason: st
     """
     if (token_id is None) == (subject is None):
         raise click.UsageError("Name either --id or --subject.")
-    add_revocation(kit.database, token_id, subject, reason=reason, now=kit.clock(), revoked_by=signed_in_account())
+    add_revocation(kit.database, token_id, subject, reason=reason)
     show("revoked: {}", token_id or subject)

@@ -1,7 +1,6 @@
 """Whose sale it is, and bearer tokens that were revoked before they expire."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -86,9 +85,7 @@ def revoked_tokens(database: Database) -> Revocations:
     return {(token_id, subject): revoked_at.timestamp() for token_id, subject, revoked_at in found}
 
 
-def add_revocation(
-    database: Database, token_id: str | None, subject: str | None, *, reason: str, now: datetime, revoked_by: str
-) -> None:
+def add_revocation(database: Database, token_id: str | None, subject: str | None, *, reason: str) -> None:
     """Refuse one token by its id, or all that a subject was issued until now; later ones are valid.
 
     Raises:
@@ -98,8 +95,5 @@ def add_revocation(
     if not is_plain_name(token_id or subject or ""):
         raise InvalidInput("The id or subject must be plain text of 1 to {} characters.", NAME_MAX)
     with database.transaction() as connection:
-        connection.execute(
-            sa.insert(token_revocations).values(
-                token_id=token_id, subject=subject, reason=reason, revoked_at=now, revoked_by=revoked_by
-            )
-        )
+        row = {"token_id": token_id, "subject": subject, "reason": reason, "revoked_at": database.clock()}
+        connection.execute(sa.insert(token_revocations), row | {"revoked_by": database.account})

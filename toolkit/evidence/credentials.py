@@ -23,7 +23,7 @@ from toolkit.contract.people import PartnerAccess
 from toolkit.contract.resources import SaleId, UploadCredentials, is_possible_sale_id
 from toolkit.contract.rules import EvidenceState, ran_out
 from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
-from toolkit.database.connection import Database, Lock, among, raw, take
+from toolkit.database.connection import Database, Lock, among, database_of, raw, take
 from toolkit.database.observations import withdrawal_of
 from toolkit.database.service import COLUMNS, Service, create_new, evidences, one_row, service_of
 from toolkit.database.tables import evidence_requests, new_id
@@ -212,21 +212,14 @@ class ManifestResult:
     rejected: Rejected = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """The requester and the limits of a request for many credentials."""
-
-    requested_by: str
-    limits: UploadLimits
-    progress: Progress = field(default_factory=Progress)
-
-
 _REPEATED: Final = InvalidField("fileName", "The sale, the type and the file name stand in line {} already")
 _NO_SALE: Final = (InvalidField("saleId", "No sale has this id"),)
 
 
-def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, order: Order) -> ManifestResult:
-    """Issue credentials for every row of the manifest ``path`` into ``out``, or for none.
+def request_manifest(
+    database: Database, bucket: Bucket, path: Path, out: Path, limits: UploadLimits, progress: Progress
+) -> ManifestResult:
+    """Issue credentials for every row of the manifest ``path`` into ``out``, or for none, to who is signed in.
 
     ``out`` gets one JSON object a line, in the manifest's order; its mode is 0600 and it is replaced as a whole,
     after the records were committed. A call that was killed in between is repeated: what it stored is reissued.
@@ -255,7 +248,7 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
             return ManifestResult(rows, rejected=rejected)
         now = database.clock()
         known = _known_records(connection, bucket, valid, now)
-        issued = _write(connection, bucket, order, now, valid, known, draft)
+        issued = _write(connection, bucket, limits, progress, now, valid, known, draft)
         to_disk(draft)
         # The journal of an earlier file's uploads says nothing about this file.
         journal_of(out).unlink(missing_ok=True)
@@ -270,16 +263,17 @@ _Known = tuple[EvidenceRecord, bool]
 def _write(
     connection: Connection,
     bucket: Bucket,
-    order: Order,
+    limits: UploadLimits,
+    progress: Progress,
     now: datetime,
     wanted: Mapping[int, ManifestRow],
     known: Mapping[int, _Known],
     file: TextIO,
 ) -> int:
     """Write a line for each row that is not uploaded, store the records that are new, and count those."""
-    issued, reissued = 0, list[UUID]()
+    issued, reissued, account = 0, list[UUID](), database_of(connection).account
     create_new(connection, "new_records")
-    order.progress.begin("Signing", len(wanted), "forms")
+    progress.begin("Signing", len(wanted), "forms")
     with raw(connection).cursor().copy(_COPY_RECORDS) as copy:
         for line, row in wanted.items():
             record, uploaded = known.get(line, (None, False))
@@ -288,24 +282,24 @@ def _write(
             if record is None:
                 evidence_id = new_id()
                 key = object_key(evidence_id, row.file_name, now)
-                expires_at = now + timedelta(seconds=order.limits.ttl_seconds)
+                expires_at = now + timedelta(seconds=limits.ttl_seconds)
             else:
                 assert record.expires_at is not None, "it is not uploaded, so its credentials are valid"
                 evidence_id, key, expires_at = record.id, record.object_key, record.expires_at
                 reissued.append(evidence_id)
-            form = bucket.presign_post(key, max_bytes=order.limits.max_bytes, expires_at=expires_at)
+            form = bucket.presign_post(key, max_bytes=limits.max_bytes, expires_at=expires_at)
             file.write(_line(row, evidence_id, form))
             if record is None:
                 issued += 1
                 asked = (row.sale_id, row.file_name, row.file_format, row.type, row.evidence_type.value)
-                copy.write_row((evidence_id, *asked, key, order.requested_by, now, form.expires_at))
-            order.progress.advance(1)
+                copy.write_row((evidence_id, *asked, key, account, now, form.expires_at))
+            progress.advance(1)
     if issued:
         service_of(connection).run(connection, "add_records")
         connection.execute(sa.text(RECORD_ISSUED))
-        connection.execute(sa.text(_ASKED_BY_OPERATOR), {"account": order.requested_by})
+        connection.execute(sa.text(_ASKED_BY_OPERATOR), {"account": account})
     record_reissued(connection, reissued)
-    order.progress.end()
+    progress.end()
     return issued
 
 

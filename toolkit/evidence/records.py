@@ -308,9 +308,11 @@ class Link:
 
 
 def open_evidence(
-    database: Database, bucket: Bucket, evidence_id: UUID, *, reason: str, opened_by: str, seconds: int
+    database: Database, bucket: Bucket, evidence_id: UUID, *, reason: str, opened_by: str | None, seconds: int
 ) -> Link:
     """Make a link to the file of one record; the custody log is told before the link is handed out.
+
+    Who is signed in opens it, unless somebody else is named.
 
     Raises:
         InvalidInput: the reason or the name is missing, or the life is too long.
@@ -318,7 +320,7 @@ def open_evidence(
         WrongBucket: the database belongs to another bucket.
         BucketError: the bucket could not be asked.
     """
-    reason, opened_by = stated(InvalidInput, reason, opened_by)
+    reason, opened_by = stated(InvalidInput, reason, opened_by or database.account or "")
     if not 1 <= seconds <= LONGEST_SECONDS:
         raise InvalidInput("A link lives for 1 to {} seconds.", LONGEST_SECONDS)
     with database.transaction() as connection:

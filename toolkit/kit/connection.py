@@ -162,16 +162,15 @@ class Kit(OneSale):
             UnreadableFile: the manifest cannot be read, or lacks a column.
             WrongBucket: the database belongs to another bucket.
         """
-        from toolkit.evidence.credentials import Order, UploadLimits, request_manifest
+        from toolkit.evidence.credentials import UploadLimits, request_manifest
 
         settings = self.settings
         limits = UploadLimits(settings.upload_ttl, settings.upload_max_bytes)
-        order = Order(signed_in_account(), limits, self.progress)
         with results.files_given(self, manifest) as ([path], _, _kept):
             target = self.path(out) if out else self.credentials_folder / f"{path.stem}.jsonl"
             if not out:
                 target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            requested = request_manifest(self.database, self.bucket, path, target, order)
+            requested = request_manifest(self.database, self.bucket, path, target, limits, self.progress)
             return results.shown_request(requested, path.name, target)
 
     @operation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from toolkit.errors import NoAudit
-from toolkit.kit.process import id_from, signed_in_account
+from toolkit.kit.process import id_from
 from toolkit.kit.results import shown_completion
 from toolkit.kit.services import Services
 from toolkit.kit.shown import Shown
@@ -107,6 +107,5 @@ class OneSale(Services):
         """
         from toolkit.evidence.records import open_evidence
 
-        asked = {"reason": reason, "opened_by": by or signed_in_account()}
         record = id_from(evidence_id)
-        return open_evidence(self.database, self.bucket, record, seconds=seconds, **asked)
+        return open_evidence(self.database, self.bucket, record, reason=reason, opened_by=by, seconds=seconds)
