@@ -78,7 +78,7 @@ def changes_between(place: Database, start: datetime, end: datetime, zone: ZoneI
                 "Nothing was evaluated: no audit had been made by {}. Run: toolkit audit",
                 end.isoformat(timespec="seconds"),
             )
-        extract_history(place, connection, end, session)
+        extract_history(connection, end, session)
         session.execute(_PRESENT, {"moment": end})
         find_history(session, end, start, audits, zone.key)
         findings = session.sql(_CHANGES, params={"start": start}).to_arrow_table().to_pandas().set_index("id")

@@ -86,9 +86,7 @@ class _WorkingTable:
     then: str | None = None
 
 
-def extract(
-    database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection, folder: Path
-) -> None:
+def extract(connection: Connection, moment: datetime, session: DuckDBPyConnection, folder: Path) -> None:
     """Read everything that had been observed by ``moment``, as the transaction of ``connection`` sees it.
 
     The inputs are written into ``folder``: ``sales.parquet``, ``records.parquet`` and ``objects.parquet``. The
@@ -107,7 +105,7 @@ def extract(
     session.execute(_empty_table("seen", (_objects(moment).selected_columns[name] for name in _SEEN)))
     objects = list(_ranges(connection, _objects(moment), object_observations.c.id, PIECE))
     records = _WorkingTable("record", _records(moment), then=copy_to(_RECORDS, folder / "records.parquet"))
-    with _streams(database, connection, session) as submit:
+    with _streams(connection, session) as submit:
         tables = _fill(connection, session, submit, [records, *_readings(moment)])
         pieces = _in_turn(submit, (partial(_take_objects, query) for query in objects))
         write_in_turn(pieces, OBJECTS.to_pyarrow(), folder / "objects.parquet")
@@ -117,12 +115,10 @@ def extract(
     session.execute(copy_to(_SALES, folder / "sales.parquet"))
 
 
-def extract_history(
-    database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection
-) -> None:
+def extract_history(connection: Connection, moment: datetime, session: DuckDBPyConnection) -> None:
     """Read ``sale``, ``episode`` and ``gap`` alone, with what ``extract`` raises."""
     readings = [each for each in _readings(moment) if each.name in _OF_HISTORY]
-    with _streams(database, connection, session) as submit:
+    with _streams(connection, session) as submit:
         for each in _fill(connection, session, submit, readings):
             each.result()
 
@@ -150,7 +146,7 @@ def changed_inputs(
     again = scratch / "again"
     again.mkdir()
     with database.snapshot() as snapshot, duckdb_session(scratch, memory) as session:
-        extract(database, snapshot, audit.facts.as_of, session, again)
+        extract(snapshot, audit.facts.as_of, session, again)
         return [each for table in INPUTS for each in _changed(session, audit, table, again)]
 
 
@@ -166,7 +162,7 @@ def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[tuple[
 
 
 @contextmanager
-def _streams(database: Database, connection: Connection, session: DuckDBPyConnection) -> Iterator[_Submit]:
+def _streams(connection: Connection, session: DuckDBPyConnection) -> Iterator[_Submit]:
     """Open several connections that see what ``connection`` does, each with a cursor of DuckDB."""
     snapshot: str = connection.scalar(sa.text("SELECT pg_export_snapshot()"))
     streams, idle, failures = list[tuple[Any, Any]](), SimpleQueue[tuple[Any, Any]](), list[BaseException]()
@@ -189,7 +185,7 @@ def _streams(database: Database, connection: Connection, session: DuckDBPyConnec
             with suppress(Exception):  # its server went away
                 cursor.adbc_cancel()
 
-    with _connected(database, connection) as server, ExitStack() as opened:
+    with _connected(connection) as server, ExitStack() as opened:
         for _ in range(STREAMS):
             cursor = opened.enter_context(_snapshot_of(server, snapshot))
             streams.append((cursor, opened.enter_context(session.cursor())))
@@ -421,15 +417,15 @@ def _snapshot_of(server: Any, snapshot: str) -> Iterator[Any]:
 
 
 @contextmanager
-def _connected(database: Database, beside: Connection) -> Iterator[Any]:
-    """Open a connection of the Arrow driver to the database; clones of it open within a few milliseconds.
+def _connected(beside: Connection) -> Iterator[Any]:
+    """Open a connection of the Arrow driver to the same database; clones of it open within a few milliseconds.
 
     Raises:
         psycopg.Error: it refused a statement, or the connection broke.
     """
     import adbc_driver_postgresql.dbapi as adbc
 
-    _, given = database.engine.dialect.create_connect_args(database.engine.url)
+    _, given = beside.dialect.create_connect_args(beside.engine.url)
     told = {"application_name": "toolkit", "client_encoding": "UTF8", "connect_timeout": 10, **given}
     told.pop("context", None)  # of psycopg
     if beside.scalar(sa.text("SELECT reset_val FROM pg_settings WHERE name = 'quote_all_identifiers'")) == "on":

@@ -35,7 +35,7 @@ def file_findings_at(database: Database, moment: datetime, scratch: Path, memory
     ``scratch`` is an empty folder for the inputs, and for what does not fit into ``memory``.
     """
     with database.snapshot() as snapshot, duckdb_session(scratch, memory) as session:
-        extract(database, snapshot, moment, session, scratch)
+        extract(snapshot, moment, session, scratch)
         return file_findings(session)
 
 

@@ -161,7 +161,7 @@ class _Work:
         scratch.mkdir()
         behind = None if self.replica is None else wait_for(self.replica, self.moment)
         with place.snapshot() as snapshot, duckdb_session(scratch, self.plan.memory) as session:
-            extract(place, snapshot, self.moment, session, folder)
+            extract(snapshot, self.moment, session, folder)
             of_files = file_findings(session)
             for name in NO_LONGER_NEEDED:
                 session.execute(f"DROP TABLE {name}")
