@@ -462,5 +462,4 @@ class Kit(OneSale):
         Raises:
             WaiverRefused: there is none with this id, or it was revoked before.
         """
-        why = {"reason": reason, "revoked_by": by}
-        return revoke_waiver(self.database, id_from(waiver_id), **why)
+        return revoke_waiver(self.database, id_from(waiver_id), reason=reason, revoked_by=by)

@@ -96,8 +96,8 @@ class OneSale(Services):
         """
         from toolkit.evidence.records import withdraw
 
-        people = {"withdrawn_by": by, "approved_by": approved_by}
-        return withdraw(self.database, id_from(evidence_id), reason=reason, **people)
+        record = id_from(evidence_id)
+        return withdraw(self.database, record, reason=reason, withdrawn_by=by, approved_by=approved_by)
 
     def link(self, evidence_id: UUID | str, *, reason: str, by: str | None = None, seconds: int = 300) -> Link:
         """Make a link that opens one file for some seconds; the custody log tells who made it and why.

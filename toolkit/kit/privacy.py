@@ -174,9 +174,8 @@ class Privacy:
     def _erased(
         self, plan: ErasurePlan, planned: partial[ErasurePlan], basis: str, by: str, approved_by: str
     ) -> Erasure:
-        kit = self._kit
-        people = {"basis": basis, "by": by, "approved_by": approved_by}
-        done = erase(kit.database, kit.bucket, plan, planned, self.ledger, **people)
+        kit, given = self._kit, (plan, planned, self.ledger)
+        done = erase(kit.database, kit.bucket, *given, basis=basis, by=by, approved_by=approved_by)
         kit.seal_if_possible()
         return done
 
@@ -211,13 +210,12 @@ class Privacy:
 
     def hold(self, sale_id: str, *, basis: str, by: str, until: date | None = None) -> UUID:
         """Keep the data of a sale from being erased; return the id of the hold."""
-        people = {"basis": basis, "by": by}
-        return persons.add_hold(self._kit.database, sale_id, until=until, today=self._kit.today(), **people)
+        kit = self._kit
+        return persons.add_hold(kit.database, sale_id, basis=basis, by=by, until=until, today=kit.today())
 
     def release(self, hold: UUID, *, reason: str, by: str) -> None:
         """Release a hold: the data of its sale may be erased again."""
-        people = {"reason": reason, "by": by}
-        persons.release_hold(self._kit.database, hold, **people)
+        persons.release_hold(self._kit.database, hold, reason=reason, by=by)
 
     def holds(self) -> Shown[Sequence[Row[Any]]]:
         """List all holds, the newest first."""
@@ -257,8 +255,7 @@ class Privacy:
 
     def close(self, request: UUID, outcome: AnswerOutcome, *, basis: str, by: str) -> None:
         """Note how a request was answered, and on which basis: a reasoned refusal is an answer, too."""
-        people = {"basis": basis, "by": by}
-        persons.close_request(self._kit.database, request, outcome, **people)
+        persons.close_request(self._kit.database, request, outcome, basis=basis, by=by)
 
     @operation
     def retention(self, *, by: str = "", approved_by: str = "", erase_them: bool = False) -> Shown[ErasurePlan]:

@@ -154,8 +154,7 @@ class Telling:
         for record in (records[_name(file)] for file in wrong):
             if not record.withdrawn:
                 reason = "Recording of another sale, sent by mistake"
-                people = {"withdrawn_by": ANALYST, "approved_by": COMPLIANCE}
-                withdraw(self.database, record.id, reason=reason, **people)
+                withdraw(self.database, record.id, reason=reason, withdrawn_by=ANALYST, approved_by=COMPLIANCE)
                 self.withdrawn += 1
 
     def _complete(self, day: int) -> None:
@@ -177,8 +176,8 @@ class Telling:
             if start == day and before is None:
                 add_waivers(self.database, [request])
             if revoked == day and before is not None and before.revoked_at is None:
-                why = {"reason": "The customer cancelled the call", "revoked_by": COMPLIANCE}
-                revoke_waiver(self.database, before.id, **why)
+                reason = "The customer cancelled the call"
+                revoke_waiver(self.database, before.id, reason=reason, revoked_by=COMPLIANCE)
 
     def _audit(self) -> None:
         sync_bucket(self.database, self.bucket)
