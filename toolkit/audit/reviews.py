@@ -362,11 +362,13 @@ and whether a further one is planned."""
 
 _LOOKS_AT: Final = sa.text(
     f"""
-    SELECT evidence_id, evidence_type, turn, reviewer, answered_at, failures, ends_on,
+    SELECT turn.evidence_id, turn.evidence_type, turn, reviewer, answered_at, failures, ends_on,
            object.gone_at IS NULL AS current
     FROM {review_turns} AS turn JOIN {review_answers} AS answer ON turn_id = turn.id
     JOIN {object_observations} AS object ON object.id = object_id
-    WHERE sale_id = :sale ORDER BY answered_at, turn.id
+    LEFT JOIN {evidence_observations} AS record
+        ON record.evidence_id = turn.evidence_id AND record.gone_at IS NULL
+    WHERE coalesce(record.sale_id, turn.sale_id) = :sale ORDER BY answered_at, turn.id
     """
 )
 
@@ -405,7 +407,7 @@ OTHER: Final = "coalesce({0}.sha256 <> was.sha256, ({0}.size, {0}.etag) <> (was.
 REVIEWS: Final = f"""
     CREATE OR REPLACE TABLE review AS
     WITH looked AS (
-        SELECT look.*,
+        SELECT look.* REPLACE (coalesce(record.sale_id, look.sale_id) AS sale_id),
                withdrawn_at IS NULL AND coalesce(record.object = object_id OR NOT {OTHER.format("now")}, false)
                    AS standing
         FROM look
