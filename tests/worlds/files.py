@@ -334,6 +334,9 @@ DOCUMENTS = (
         TEXT, catalog=b"/Names << /JavaScript << /Names [(x) << /S /JavaScript /JS (x) >>] >> >>"
     ), COUNTS, ("JAVASCRIPT",)),
     World("that starts a program", opening(b"/S /Launch /F (cmd.exe)"), COUNTS, ("ACTION",)),
+    World("that starts a program by a name of its own", lambda: page(
+        TEXT, catalog=b"/OpenAction << /S 6 0 R /F (cmd.exe) >>", objects=(b"/Launch",)
+    ), COUNTS, ("ACTION",)),
     World("that sends a form", opening(b"/S /SubmitForm /F (https://a.example)"), COUNTS, ("ACTION",)),
     World("with a script by a hexadecimal name", opening(b"/S /Java#53cript /J#53 (x)"), COUNTS, ("JAVASCRIPT",)),
     World("with a script by the mouse", pressing(b"/S /JavaScript /JS (x)"), COUNTS, ("JAVASCRIPT",)),

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 import pypdfium2
 from pypdf import PageObject, PdfReader
-from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, NameObject, StreamObject
+from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, NameObject, NullObject, StreamObject
 
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.evidence.kinds import PDF, Inspected
@@ -145,10 +145,10 @@ def _find_active_parts(reader: PdfReader, found: set[ActivePart]) -> None:
             found.add(ActivePart.UNCLEAR)
             return
         found |= {part for key, part in _KEYS.items() if key in item}
-        action = item.get("/S")
+        action, subtype = (item.get(key, NullObject()).get_object() for key in ("/S", "/Subtype"))
         if isinstance(action, str) and action in _ACTIONS:
             found.add(_ACTIONS[action])
-        if item.get("/Subtype") == "/FileAttachment":
+        if subtype == "/FileAttachment":
             found.add(ActivePart.ATTACHMENT)
 
 
