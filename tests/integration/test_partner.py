@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from tests.support.scripted_server import HANG_UP, Answer, scripted
+from tests.unit.test_job_notices import Mailbox, certificate, served  # noqa: F401  # a fixture
 from toolkit.errors import (
     AlreadyThere,
     CredentialsExpired,
@@ -121,6 +122,14 @@ def test_a_registration_is_tried_again_after_503_only_and_when_the_service_asks_
     with scripted(HANG_UP) as server, pytest.raises(ServiceUnavailable, match="may have been done"):
         PartnerClient(server.url, "t").register_client({})
     assert len(server.requests) == 1
+
+
+def test_a_certificate_that_is_not_trusted_is_told_and_nothing_is_sent(certificate):  # noqa: F811
+    server = served(Mailbox(), certificate, security="tls")
+    server.start()
+    with pytest.raises(ServiceError, match="is not trusted here: nothing was sent"):
+        PartnerClient(f"https://127.0.0.1:{server.port}", "t").completion("sale-1")
+    server.stop()
 
 
 def test_invalid_fields_come_back_as_the_service_names_them():

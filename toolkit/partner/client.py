@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from ssl import SSLCertVerificationError
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import UUID
@@ -161,8 +162,13 @@ class PartnerClient:
                 redirect=False,
             )
         except HTTPError as error:
-            if isinstance(error, MaxRetryError) and isinstance(error.reason, ConnectTimeoutError):
+            reason = error.reason if isinstance(error, MaxRetryError) else None
+            if isinstance(reason, ConnectTimeoutError):
                 raise self._away() from None
+            if reason is not None and isinstance(next(iter(reason.args), None), SSLCertVerificationError):
+                raise ServiceError(
+                    "The certificate of the service at {} is not trusted here: nothing was sent.", self.base_url
+                ) from None
             raise ServiceUnavailable(
                 "The connection to {} broke after the request was sent: it may have been done.", self.base_url
             ) from None
