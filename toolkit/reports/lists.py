@@ -30,13 +30,13 @@ from toolkit.language import Language
 from toolkit.message import Message
 from toolkit.reports import wording
 from toolkit.reports.audited import COMPLETED_DAYS, MONTHS, MOST
-from toolkit.reports.report import MOMENTS, List, Report, told_detail, tuples
+from toolkit.reports.report import List, Report, told_detail, tuples
 from toolkit.reports.wording import COLUMN_NAMES
 
 Word = Callable[[Any, Callable[[str], str]], Any]
 """Gives what stands for a value, its words translated by the function."""
 
-Words = Word | Literal["moment", "day"] | None  # words for the values of a column; or what is told of its times
+Words = Word | Literal["day"] | None  # words for the values of a column; or that a day is told of its times
 
 
 def of(names: Mapping[Any, str]) -> Word:
@@ -59,7 +59,6 @@ _WORDED: Final[Mapping[str, Words]] = {
     "counted": each_of(wording.TYPE_NAMES),
     "isClientFinancialResponsible": of({True: "yes", False: "no"}),
     "owners": each_of(wording.OWNER_NAMES),
-    **dict.fromkeys(MOMENTS, "moment"),
 }
 
 COLUMNS: Final[Mapping[str, tuple[str, Words]]] = {
@@ -70,12 +69,10 @@ COLUMNS: Final[Mapping[str, tuple[str, Words]]] = {
     "Evidence": ("evidenceType", of(wording.TYPE_NAMES)),
     "Fault": ("code", of(_CODES)),
     "Finding": ("code", of(_CODES)),
-    "First seen": ("firstSeen", "moment"),
     "Next deadline": ("dueAt", "day"),
     "Problem": ("code", of(_CODES)),
     "Reason (code)": ("reasons", None),
     "Remedy": ("remedy", lambda text, say: say(text)),
-    "Since": ("since", "moment"),
     "State": ("status", of(wording.FINDING_STATUS_NAMES)),
     "Type (code)": ("evidenceType", None),
     "Waived findings": ("waived", None),
@@ -83,7 +80,6 @@ COLUMNS: Final[Mapping[str, tuple[str, Words]]] = {
     "What is missing, and why": ("wrong", None),
     "Who acts": ("owners", _WORDED["owners"]),
     "Who has to act": ("owner", of(wording.OWNER_NAMES)),
-    "Withdrawn at": ("withdrawnAt", "moment"),
     "in conflict": ("conflict", None),
 }
 """The columns of lists by their English headings; one that is not here is its column's name in words."""
@@ -474,13 +470,11 @@ def _column(values: pd.Series[Any], words: Words, report: Report) -> pa.Array:
     """Return what stands for the values, each distinct one of which is looked up once."""
     if not callable(words):
         cells = pa.chunked_array([pa.array(values, from_pandas=True)]).combine_chunks()
-        if pa.types.is_dictionary(cells.type):
-            return cells.dictionary_decode()
-        if words is None:
-            return cells
+        if not pa.types.is_timestamp(cells.type):
+            return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
         times = cells.cast(pa.timestamp("us", "UTC"), safe=False)
         local = pc.local_timestamp(times.cast(pa.timestamp("us", report.timezone.key)))
-        return times if words == "moment" else local.cast(pa.date32(), safe=False)
+        return times if words is None else local.cast(pa.date32(), safe=False)
     places, distinct = pd.factorize(values)
     told = pa.array([words(value, report.language.text) for value in distinct], pa.string())
     return told.take(pa.array(places, mask=places < 0))
