@@ -451,6 +451,14 @@ def test_of_a_cpf_that_was_mistyped_nobody_says_that_nothing_is_kept(office, run
             run("privacy", "show", ends=ends)
 
 
+def test_a_person_is_found_where_the_service_keeps_no_time_of_client_or_sale(office, database):
+    for table in ("clients", "sales"):
+        untimed = f"ALTER TABLE {table} ALTER created_at DROP NOT NULL; UPDATE {table} SET created_at = NULL"
+        execute(database, untimed)
+    assert "1 client, 1 sale" in office.asked("show", cpf=MARIA["cpf"]).out
+    assert "1 client, 1 sale" in office.asked("erase", "--dry-run", cpf=MARIA["cpf"]).out
+
+
 def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, database, tmp_path):
     shown = office.asked("show", cpf="529.982.247-25")
     assert "***.982.247-**" in shown.out

@@ -73,7 +73,7 @@ class Privacy:
         """
         person = self._find(cpf)
         rows = [
-            (each["id"], readable(each["created_at"], self._zone), " ".join(_stored(each)))
+            (each["id"], each["created_at"] and readable(each["created_at"], self._zone), " ".join(_stored(each)))
             for each in person.clients
         ]
         facts = {"clients": len(rows), "sales": len(person.sales)}

@@ -35,7 +35,7 @@ class SaleOfPerson:
 
     id: str
     partner: str | None
-    created_at: datetime
+    created_at: datetime | None
     completed_at: datetime | None
     records: int
     kept: Message | None
@@ -117,7 +117,7 @@ def sales_of(
             told = end.astimezone(zone).isoformat(timespec="minutes")
             return Message("upload credentials are valid until {}", told)
         day = None if sale.completed_at is None else sale.completed_at.astimezone(zone).date()
-        created = sale.created_at.astimezone(zone).date()
+        created = (sale.created_at or now).astimezone(zone).date()  # not known: it is kept from today on
         period = plan.kept_until(types[sale.id].values(), created, day, today)
         if period is None:
             return None
