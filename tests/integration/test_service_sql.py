@@ -170,8 +170,9 @@ def test_what_a_trigger_moves_to_another_table_is_stored(made, bucket):
 
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, put_files, bucket_environment):
     other = made("legado")
-    execute(other, "ALTER TABLE evidencias ADD kind text DEFAULT 'Paper::Both', ADD removido boolean")
-    execute(other, "UPDATE evidencias SET kind = 'Recording' WHERE seq > 6")
+    execute(other, "ALTER TABLE evidencias ADD kind text DEFAULT 'Paper::Both', ADD marca char(1) DEFAULT ' '")
+    execute(other, "ALTER TABLE evidencias ADD removido boolean")
+    execute(other, "UPDATE evidencias SET kind = 'Recording', marca = 'X' WHERE seq > 6")
     put_files(other)
     environ = environment(other, bucket_environment, "legado")
     del environ["TOOLKIT_SERVICE_SQL"]
@@ -185,6 +186,7 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, 
         "TODO AS utility_group,",
         "tp_evidencia (character varying; ACT, DCT",
         "kind (text; Paper::Both, Recording; may be NULL)",
+        "marca (character; '', X; may be NULL)",
         "FROM vendas",
         "removido (boolean; may be NULL)\n;",  # the last one of the hint for a WHERE
         "parceiro",

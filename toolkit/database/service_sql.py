@@ -130,8 +130,9 @@ def _codes(connection: Connection, table: str, column: sa.Row[Any]) -> list[str]
         WHERE value IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_FEW + 1}
     """  # names that the catalogue gave
     rows = connection.execute(sa.text(query.replace(":", r"\:"))).all()
+    codes = [row.value for row in rows]
     are_few = 1 < len(rows) <= _FEW and sum(row.times for row in rows) >= 2 * len(rows)
-    return [row.value for row in rows] if are_few and all(_CODE.fullmatch(row.value) for row in rows) else []
+    return [code or "''" for code in codes] if are_few and all(map(_CODE.fullmatch, codes)) else []
 
 
 def _keys(connection: Connection, table: str, columns: Sequence[_Column], holds: Holds) -> Iterator[str]:
