@@ -1,6 +1,7 @@
 """The custody log: told in the transaction of what it tells, sealed later, proven by files alone."""
 
 import json
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -215,6 +216,7 @@ NOT_SIGNED = "not those that were signed"
         ("log_entries", "SET entry = '{}' WHERE index = 0", NOT_SIGNED),
         ("log_entries", "SET entry = '\\xff' WHERE index = 3", NOT_SIGNED),
         ("log_entries", f"SET entry = '{'x' * 65536}'", NOT_SIGNED),
+        ("log_entries", f"SET entry = '{'[' * 30_000}'", NOT_SIGNED),
         ("log_entries", "WHERE index = 6", NOT_SIGNED),
         ("log_entries", "WHERE true", NOT_SIGNED),
         ("log_checkpoints", "SET note = 'x'", NOT_SIGNED),
@@ -241,8 +243,13 @@ def test_a_clock_that_was_turned_back_is_named_by_the_next_export_and_by_its_fil
     check = ("log", "consistency", log / "checkpoint", log / "checkpoint", "--log", log)
     assert told in run(*check, ends=3, within={}).out
     [entries] = (log / "tile" / "entries" / "000.p").iterdir()
-    entries.write_bytes(entries.read_bytes().replace(b"2026-03-02", b"2026-03-04"))
-    assert "The entries are not those that were signed" in run(*check, ends=3, within={}).out
+    kept = entries.read_bytes()
+    for forged in (
+        kept.replace(b"2026-03-02", b"2026-03-04"),
+        re.sub(rb"2026-03-02T..:..", b"9999-12-31T23:59", kept),
+    ):
+        entries.write_bytes(forged)
+        assert "The entries are not those that were signed" in run(*check, ends=3, within={}).out
 
 
 def test_an_entry_that_is_too_long_holds_the_hash_of_its_detail(database, seal):

@@ -23,6 +23,9 @@ from toolkit.log.notes import Checkpoint, SignedState, VerifierKey, text_of
 from toolkit.log.sealing import CLOCKS_DIFFER, LONGEST_ENTRY, entry_of, signed_state
 from toolkit.message import Message
 
+_MADE: Final = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError, UnreadableFile)
+"""The errors of reading an entry or an event that somebody made."""
+
 OTHER_ENTRIES: Final = Message("The entries are not those that were signed.")
 
 
@@ -65,7 +68,7 @@ def read_tiles(folder: Path) -> tuple[ReadTile, int, list[str]]:
     keys = [_read(folder / "log.vkey").decode("utf-8", "replace").strip()]
     replaced = [each for entries in _entries(folder) for each in entries if b'"KEY_ROTATED"' in each]
     for entry in reversed(replaced):
-        with suppress(ValueError, KeyError, TypeError, UnreadableFile):  # in an entry that somebody made
+        with suppress(*_MADE):
             detail = json.loads(entry)["detail"]
             old = VerifierKey.parse(detail["old"])
             if detail["new"] in keys and old.opens(f"{detail['new']}\n\n{detail['signature']}") is not None:
@@ -114,7 +117,7 @@ def computed(folder: Path, *, write: bool = False) -> tuple[bytes, Message | Non
 
     for entries in _entries(folder):
         for entry in (each for each in entries if b'"kind":"REPORTED"' in each):
-            with suppress(ValueError, KeyError, TypeError):  # in an entry that somebody made
+            with suppress(*_MADE):
                 event = json.loads(entry)
                 at = datetime.fromisoformat(event["at"])
                 if at + CLOCKS_DIFFER < latest:
@@ -168,7 +171,9 @@ def _entries(folder: Path) -> Iterator[list[bytes]]:
 def _erased(row: Any) -> int:
     """Return 1 for an event whose hashes are gone; for an erasure, the number that it took, below zero."""
     if row.kind == CustodyEvent.ERASED:
-        return -int(json.loads(row.entry)["detail"].get("events", 0))
+        with suppress(*_MADE):
+            return -int(json.loads(row.entry)["detail"].get("events", 0))
+        return 0
     return int(row.detail is not None and ERASED in row.detail)
 
 
@@ -179,7 +184,7 @@ def _misfit(row: Any, keys: LogKeys) -> Message | None:
     if row.id is None:
         return Message("Event {} is in the log, and no more in the database.", row.event)
     event = Event(row.id, row.kind, row.happened_at, row.detail, row.secret)
-    with suppress(ValueError, TypeError, AttributeError):  # somebody made the entry or the event
+    with suppress(*_MADE):
         if row.entry == entry_of(event, keys):
             return None
         sealed, now = json.loads(row.entry), event.as_json()
