@@ -170,6 +170,7 @@ def test_what_was_added_in_a_folder_of_a_bundle_is_named(run, embedded_environme
         # An input of an audit is kept for the newest audits only.
         files = {"verdicts.parquet/0.parquet": sha256(b"x").hexdigest(), "sales.parquet": sha256(b"y").hexdigest()}
         _, proof = proven(kit.record_report, files, {})
+        _, outside = proven(kit.record_report, {"/etc/hostname": sha256(b"x").hexdigest()}, {})
     for name, content in proof.items():
         (place / name).write_bytes(content)
     for name, status, told in (
@@ -182,3 +183,9 @@ def test_what_was_added_in_a_folder_of_a_bundle_is_named(run, embedded_environme
         assert told in run("log", "verify", place, ends=status, within={}).out
         if HAS_PROGRAMS:
             assert script(place)[0] == min(status, 1), name
+    # Files elsewhere are none of a bundle.
+    for name, content in outside.items():
+        (place / name).write_bytes(content)
+    assert "SHA256SUMS is no proof" in run("log", "verify", place, ends=3, within={}).out
+    if HAS_PROGRAMS:
+        assert "SHA256SUMS is no list of files" in script(place)[1]

@@ -205,7 +205,7 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
     listed = _read(folder, SUMS)
     if named != sha256(listed).hexdigest():
         return BundleVerdict(False, Message("{} is not the one that {} names.", SUMS, ENTRY))
-    recorded = re.findall(r"(?m)^([0-9a-f]{64})  (.+)\n", listed.decode("utf-8", "replace"))
+    recorded = re.findall(r"(?m)^([0-9a-f]{64})  (?!\.{0,2}/)(.+)\n", listed.decode("utf-8", "replace"))
     if "".join(f"{digest}  {name}\n" for digest, name in recorded).encode() != listed or not recorded:
         return BundleVerdict(False, Message("{} is no proof.", SUMS))
     for digest, name in recorded:
