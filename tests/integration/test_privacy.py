@@ -226,6 +226,15 @@ def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, 
     run("privacy", "replay", "--dry-run")
 
 
+def test_a_locked_version_is_told(bucket, s3, monkeypatch):
+    monkeypatch.setattr(bucket, "name", f"{bucket.name}-locked")
+    s3.create_bucket(Bucket=bucket.name, ObjectLockEnabledForBucket=True)
+    version = s3.put_object(Bucket=bucket.name, Key="key", Body=b"x")["VersionId"]
+    s3.put_object_legal_hold(Bucket=bucket.name, Key="key", VersionId=version, LegalHold={"Status": "ON"})
+    with pytest.raises(BucketError, match="A version is locked, or"):
+        bucket.erase("key")
+
+
 def test_a_file_that_may_still_come_is_waited_for(office, run, database, bucket, s3, monkeypatch):
     execute(database, "UPDATE evidences SET expires_at = '2099-01-01' WHERE sale_id = 'V-1'")
     assert office.asked("erase", "--dry-run", "--json", cpf=MARIA["cpf"]).told["kept"] == []

@@ -258,7 +258,14 @@ class Bucket:
                 if item["Key"] == key
             ]
             for version in found:
-                self._client.delete_object(Bucket=self.name, Key=key, VersionId=version)
+                try:
+                    self._client.delete_object(Bucket=self.name, Key=key, VersionId=version)
+                except ClientError as error:
+                    if status_of(error) == 403:
+                        raise BucketError(
+                            "A version is locked, or s3:DeleteObjectVersion is not granted."
+                        ) from error
+                    raise
             for page in self._client.get_paginator("list_multipart_uploads").paginate(**asked):
                 for item in page.get("Uploads", ()):
                     if item["Key"] == key:
