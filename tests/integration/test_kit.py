@@ -75,6 +75,9 @@ def test_numbers_beside_empty_cells_stay_whole(kit):
     loaded = kit.load_sales(frame, overwrite=True)
     assert (loaded.result.inserted, loaded.rejected["saleId"].tolist()) == (1, [""])
     assert kit.sale("7").result.utility_group == "A"
+    arrow = frame.convert_dtypes(dtype_backend="pyarrow").astype({"createdAt": "timestamp[us][pyarrow]"})
+    assert str(arrow["clientId"].dtype) == "null[pyarrow]"
+    assert kit.load_sales(arrow, overwrite=True).result.unchanged == 1
 
 
 def test_personal_data_are_masked_unless_a_reason_is_given_which_the_log_tells(kit, database):

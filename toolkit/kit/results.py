@@ -329,7 +329,9 @@ def files_given(
             raise InvalidInput("Name one file only, not {}.", len(paths))
         yield paths, folder, lambda shown: shown
         return
-    text = given.convert_dtypes().to_csv(index=False).encode()  # whole numbers stay whole beside empty cells
+    # convert_dtypes, by which whole numbers stay whole beside empty cells, knows few types of Arrow.
+    arrow = {name: object for name, kind in given.dtypes.items() if str(kind).endswith("[pyarrow]")}
+    text = given.astype(arrow).convert_dtypes().to_csv(index=False).encode()
     with kit.scratch() as place:
         path = place / f"frame-{sha256(text).hexdigest()[:8]}.csv"
         path.write_bytes(text)
