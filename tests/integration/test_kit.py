@@ -14,6 +14,7 @@ import toolkit
 from tests.support.observations import Story
 from tests.support.uploaded_sales import rows
 from toolkit.errors import InvalidInput, SaleNotFound
+from toolkit.jobs.runs import job_history
 from toolkit.samples.dataset import make_samples, write_samples
 
 GUIDE = (Path(toolkit.__file__).parent / "kit" / "README.md").read_text("utf-8")
@@ -102,6 +103,7 @@ def test_personal_data_are_masked_unless_a_reason_is_given_which_the_log_tells(k
         (lambda kit: kit.load_clients([]), InvalidInput, "Name a file"),
         (lambda kit: kit.load_sales(["a.csv", "b.csv"]), InvalidInput, "Name one file only, not 2."),
         (lambda kit: kit.link("V-1", reason="a look"), InvalidInput, "'V-1' is not an id"),
+        (lambda kit: job_history(kit, runs=0), InvalidInput, "runs must be a whole number from 1"),
         (lambda kit: kit.audit("next year"), InvalidInput, "is not a time"),
         (lambda kit: kit.audit(engine="oracle"), InvalidInput, "An engine is duckdb or spark"),
         (lambda kit: kit.sale("x"), SaleNotFound, "There is no sale with the id 'x'."),

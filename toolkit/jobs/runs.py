@@ -22,7 +22,7 @@ from toolkit.contract.codes import CODES, Severity
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import checked
 from toolkit.database.tables import finding_observations, job_runs, job_schedules, new_id
-from toolkit.errors import LeaseLost
+from toolkit.errors import InvalidInput, LeaseLost
 from toolkit.jobs.definitions import Job
 from toolkit.jobs.notices import NoticeKind, NoticeSettings, put_notices
 from toolkit.kit.connection import Kit
@@ -206,8 +206,17 @@ def open_sales(counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
     return {}
 
 
+MOST_RUNS: Final = 100_000  # runs that are shown at once
+
+
 def job_history(kit: Kit, *, job: str = "nightly", runs: int = 60) -> Shown[Sequence[RunRow]]:
-    """Show the last ``runs`` runs of ``job``, or of all jobs where it is empty."""
+    """Show the last ``runs`` runs of ``job``, or of all jobs where it is empty.
+
+    Raises:
+        InvalidInput: ``runs`` is no such number.
+    """
+    if not 1 <= runs <= MOST_RUNS:
+        raise InvalidInput("{} must be a whole number from {} to {}", "runs", 1, MOST_RUNS)
     found, zone = runs_of(kit.database, job.strip() or None, runs), kit.settings.timezone
     facts = {status.value: sum(run.status == status for run in found) for status in RunStatus}
     if not found:
