@@ -130,6 +130,11 @@ def test_a_full_disk_has_its_code_and_the_next_start_mends_it(job, tmp_path):
         assert (tmp_path / "out" / "nightly" / "latest" / "report" / "manifest.json").exists()
 
 
+def test_a_place_for_files_that_is_no_folder_is_named(job, tmp_path):
+    (tmp_path / "out").touch()
+    assert str(tmp_path / "out") in job("run", "nightly", "--json", ends=1).told["reason"]
+
+
 def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(run, own_home, tmp_path):
     environ = {"TOOLKIT_HOME": str(own_home)}
     run("job", "check", within=environ)

@@ -290,7 +290,10 @@ class JobRun:
         """Do one step in a folder that no other start knows, and note how it ended."""
         started, part = self.clock(), self.folder / f".{step.name}-{claim.holder}"
         final, log = self.folder / step.name, partial(self.log, step=step.name)
-        part.mkdir(parents=True)
+        try:
+            part.mkdir(parents=True)
+        except OSError as error:
+            raise SettingsError("{} cannot be written: {}.", self.folder, error.strerror) from error
         begun = {"name": step.name, "words": words, "startedAt": started.isoformat(), "counts": {}, "files": []}
         self._failed = begun | {"status": RunStatus.FAILED, "part": part}
         log(f"toolkit {words[0]} starts")
