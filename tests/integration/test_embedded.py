@@ -23,6 +23,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from toolkit import embedded
 from toolkit.database import schema
 from toolkit.embedded import object_server
+from toolkit.embedded.servers import make_once
 from toolkit.errors import EmbeddedServiceError
 
 NOBODY = 65534
@@ -212,6 +213,9 @@ def test_what_was_acknowledged_survives_a_kill(own_home, access):
     kill(embedded.running(own_home)[1].process.pid)
     again = embedded.bucket_access(own_home)
     assert again == access, "forms that were issued before go on working"
+    kill(embedded.running(own_home)[1].process.pid)
+    (own_home / "objects" / "port").write_text("")  # what a power failure may leave
+    again = embedded.bucket_access(own_home)
     listed = client(again).list_objects_v2(Bucket=embedded.BUCKET)["Contents"]
     assert sorted((item["Key"], item["Size"]) for item in listed) == sorted(
         (f"sales/{number}/a b.pdf", number) for number in range(20)
@@ -282,6 +286,13 @@ def test_it_listens_on_this_machine_only_and_only_the_owner_reads_its_files(own_
     assert set(listening) == {"127.0.0.1"}
     for path in (own_home / "objects", *(own_home / "objects").rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_a_key_counts_once_it_is_on_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError))
+    with pytest.raises(OSError, match="^$"):
+        make_once(tmp_path / "key", b"secret")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_server_that_does_not_come_up_shows_its_log(own_home):

@@ -86,11 +86,10 @@ def serve(folder: Path) -> None:
 
 
 def _listen(remembered: Path) -> socket.socket:
-    """Return a socket on the last port, which issued upload forms name, or on a free one where that is taken."""
-    before = int(remembered.read_text("ascii")) if remembered.exists() else 0
+    """Return a socket on the last port, which issued upload forms name, or on a free one where that is taken or unknown."""
     try:
-        listener = socket.create_server((HOST, before), backlog=2048)
-    except OSError:
+        listener = socket.create_server((HOST, int(remembered.read_text("ascii"))), backlog=2048)
+    except (OSError, ValueError, OverflowError):
         listener = socket.create_server((HOST, 0), backlog=2048)
     _write(remembered, str(listener.getsockname()[1]))
     return listener

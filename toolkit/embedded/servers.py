@@ -356,6 +356,8 @@ def make_once(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # else a power failure may leave its name and not its content
         with suppress(FileExistsError):
             path.hardlink_to(draft)
     finally:
