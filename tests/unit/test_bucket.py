@@ -100,11 +100,19 @@ def test_a_server_of_another_kind_is_told(serve, answer, ask):
         ask(bucket_at(serve(answer).url))
 
 
-def test_a_page_that_has_no_way_to_the_next_one_is_not_the_whole_listing(serve):
-    """An older kind of server, which knows no tokens, says so of each bucket of over a thousand keys."""
-    truncated = Answer(200, b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>")
+@pytest.mark.parametrize(
+    "part",
+    [
+        b"<IsTruncated>true</IsTruncated>",  # of an older kind of server, which knows no tokens
+        b"<IsTruncated>true</IsTruncated><NextContinuationToken>same</NextContinuationToken>",
+        b"<IsTruncated>false</IsTruncated><Contents><Key>k</Key></Contents>",
+        b"<IsTruncated>false</IsTruncated><Contents><Key>k</Key><Size>ten</Size></Contents>",
+    ],
+)
+def test_a_page_that_lacks_a_part_is_not_the_whole_listing(serve, part):
+    answer = Answer(200, b"<ListBucketResult>" + part + b"</ListBucketResult>")
     with pytest.raises(BucketError, match="check AWS_ENDPOINT_URL"):
-        bucket_at(serve(truncated).url).page("")
+        bucket_at(serve(answer).url).page("", "same")
 
 
 @pytest.mark.parametrize(("status", "says"), [(403, "lack s3:ListBucket"), (404, "does not exist")])

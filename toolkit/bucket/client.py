@@ -167,11 +167,13 @@ class Bucket:
         with self._server.translated():
             answer = self._client.list_objects_v2(**asked, **({"Delimiter": "/"} if level else {}))
             following = answer["NextContinuationToken"] if answer["IsTruncated"] else None
-        objects = [
-            ObjectSeen(item["Key"], item["Size"], item["ETag"].strip('"'), item["LastModified"])
-            for item in answer.get("Contents", ())
-            if self.area.shows(item["Key"])
-        ]
+            if following == token:
+                raise KeyError(token)  # a server that does not know it would be asked for the same page for ever
+            objects = [
+                ObjectSeen(item["Key"], item["Size"], item["ETag"].strip('"'), item["LastModified"])
+                for item in answer.get("Contents", ())
+                if self.area.shows(item["Key"])
+            ]
         folders = [each["Prefix"] for each in answer.get("CommonPrefixes", ())]
         return Page(objects, following, folders)
 

@@ -106,7 +106,7 @@ class Server:
             ) from None
         except aws.ParamValidationError:
             raise BucketError("The {} cannot exist under this name; check {}.", self.name, self.named_by) from None
-        except (ResponseParserError, KeyError, RecursionError):  # of botocore, by another kind of server
+        except (ResponseParserError, KeyError, ValueError, RecursionError):  # of botocore, by another server
             raise BucketError("The {} answers unlike AWS; check AWS_ENDPOINT_URL.", self.name) from None
         except aws.BotoCoreError as error:
             raise BucketError("The {} cannot be used: {}.", self.name, type(error).__name__) from None

@@ -86,7 +86,7 @@ def serve(folder: Path) -> None:
 
 
 def _listen(remembered: Path) -> socket.socket:
-    """Return a socket on the last port, which issued upload forms name, or on a free one."""
+    """Return a socket on the last port, which issued forms name, or on a free one where that cannot be had."""
     try:
         listener = socket.create_server((HOST, int(remembered.read_text("ascii"))), backlog=2048)
     except (OSError, ValueError, OverflowError):
