@@ -237,7 +237,7 @@ def test_a_server_that_is_asked_to_end_finishes_what_it_began(environ, database,
 
 
 def test_a_fault_is_a_500_that_tells_nothing(environ, monkeypatch):
-    def fail(_database, body, _clock):
+    def fail(_database, body):
         raise KeyError(body["cpf"])
 
     monkeypatch.setattr(app, "register_client", fail)

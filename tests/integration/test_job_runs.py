@@ -161,11 +161,11 @@ def test_a_clock_that_is_ahead_takes_no_run_misses_no_date_and_deletes_nothing(
 
 
 def test_a_clock_that_went_back_for_a_while_makes_no_dates_of_the_past_missed(database, job, night):
-    missed(database, job, night)
-    take_run(database, job, DATE, night)
+    missed(database, job)
+    take_run(database, job, DATE)
     for now in (DATE - timedelta(days=900), DATE + timedelta(days=1, hours=7)):
         night.now = now
-        assert missed(database, job, night) == [DATE + timedelta(days=1)] * (now > DATE)
+        assert missed(database, job) == [DATE + timedelta(days=1)] * (now > DATE)
 
 
 def test_another_schedule_makes_no_dates_of_the_past_missed(database, job, night):
