@@ -113,6 +113,7 @@ PROBLEMS: Final = {
         ErrorAnswer(
             500, "The service failed; its log tells more under this request id", "A fault of the service."
         ),
+        ErrorAnswer(501, "This cannot be written here", "The service's own tables are only read here."),
         ErrorAnswer(
             503,
             "The service is not available at the moment; try again later",

@@ -29,6 +29,7 @@ from toolkit.errors import (
     NotInstalled,
     SaleNotFound,
     TooManyForms,
+    WriteRefused,
     WrongBucket,
 )
 from toolkit.evidence.credentials import UploadLimits, request_upload
@@ -204,7 +205,7 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         operation_id="registerClient",
         summary="Register a client",
         response_model=RegisteredClient,
-        responses=documented(*_EVERY_ENDPOINT, 409),
+        responses=documented(*_EVERY_ENDPOINT, 409, 501),
         openapi_extra=request_body(Client, client=CLIENT_EXAMPLE),
     )
     async def register(
@@ -220,7 +221,7 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         summary="Request credentials for the upload of one evidence file",
         description="Stores an evidence record each time, with its own object in the bucket.",
         response_model=UploadCredentials,
-        responses=documented(*_EVERY_ENDPOINT, 404, 409),
+        responses=documented(*_EVERY_ENDPOINT, 404, 409, 501),
         openapi_extra={
             "parameters": [SALE_ID],
             **request_body(EvidenceRequest, document=DOCUMENT_EXAMPLE, recording=RECORDING_EXAMPLE),
@@ -310,6 +311,9 @@ async def _answer_error(request: Request, error: Exception) -> Response:
             return failure(404, "Finding not found")
         case NoAudit():
             return failure(503, f"{error} Try again later.")
+        case WriteRefused():
+            request.state.reason = str(error)
+            return failure(501)
         case HTTPException(status_code=405):
             at_path = (each for each in request.app.routes if each.matches(request.scope)[0] is not Match.NONE)
             allowed = {method for route in at_path for method in route.methods}
@@ -322,4 +326,7 @@ async def _answer_error(request: Request, error: Exception) -> Response:
 
 
 _AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, NotInstalled, Busy, NoAudit)
-_REFUSED: Final = (InvalidFields, AlreadyThere, SaleNotFound, FindingNotFound, TooManyForms, HTTPException)
+_REFUSED: Final = (
+    *(InvalidFields, AlreadyThere, SaleNotFound, FindingNotFound, TooManyForms),
+    *(WriteRefused, HTTPException),
+)
