@@ -133,6 +133,8 @@ def test_an_audit_that_is_opened_without_a_database_says_what_it_cannot_tell(kit
     assert portuguese.read_bytes() == (tmp_path / "out" / "missing-evidence.csv").read_bytes()
     with pytest.raises(InvalidInput, match="A status is one of open, waived"):
         opened.listed_findings(status="Open")
+    with pytest.raises(InvalidInput, match="for programs or excel, not for 'Excel'"):
+        opened.report(tmp_path / "out", formats="csv", csv="Excel")
     with pytest.raises(InvalidInput, match="cannot be answered"):
         opened.sql("SELECT no_column FROM verdicts")
     for nothing in ("", "-- SELECT 1"):

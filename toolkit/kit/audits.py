@@ -168,6 +168,8 @@ class AuditResult:
         """
         if not str(out).strip():
             raise InvalidInput("out must name the folder for the report.")
+        if csv not in {"programs", "excel"}:
+            raise InvalidInput("A CSV is for programs or excel, not for {!r}.", csv)
         wanted = chosen(formats.split(",") if isinstance(formats, str) else formats)
         spoken = language_of(language) if language else default_language(self.environ)
         kit, place = self._kit, Path(out) if self._kit is None else self._kit.path(out)
