@@ -47,7 +47,7 @@ def test_the_client_of_the_toolkit_uploads_reads_and_answers(environ, audited, t
 
 def test_who_asks_for_the_sale_of_another_does_not_wait_for_it(environ, service):
     """How long the answer takes would tell that the sale is there, and that its partner is asking."""
-    sale = service.sale(f"V-{uuid4()}", partner="Luz")
+    sale = service.sale(f"V-{uuid4()}", partner="Vale")
     sol = partner_of(service.server.url, issue(environ, partner="Sol"))
     with sol, service.database.transaction() as connection:
         take(connection, Lock.OPEN_FORMS, sale)
