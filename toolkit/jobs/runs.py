@@ -150,7 +150,7 @@ def watch_job(database: Database, job: Job, notices: NoticeSettings) -> tuple[li
     )
     with database.transaction() as connection:
         accounted = connection.scalars(watched.returning(old.watched_until)).one()  # locked until the end
-        # What lies before the newest run was looked at when it was started, whatever a clock that went back says.
+        # Dates before the newest run were looked at when it was started, whatever a clock that went back says.
         newest = sa.select(sa.func.max(runs.logical_date)).where(runs.job == job.name, runs.logical_date <= now)
         accounted = max(accounted, (connection.scalar(newest) or accounted) - job.grace)
         rows = [_new_run(job, each, RunStatus.MISSED) for each in job.schedule.between(accounted, now - job.grace)]
