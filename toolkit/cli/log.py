@@ -132,7 +132,7 @@ def verify(folder: Path, key: str | None, witnesses: tuple[str, ...], tsa: Path 
       time        an authority of --tsa stamped that state; not known where none is named
       witness     each --witness signed that state, too; not known where none is named
     Without --key it is the key in DIR: compare it with the one that you got another way.
-    That the log is complete, is not proven. DIR/VERIFY.md tells more; sh DIR/verify.sh
+    That the log is complete, is not proven. DIR/VERIFY.md tells more; sh DIR/verify.sh DIR
     checks the same with openssl alone.
 
     Examples:
