@@ -230,6 +230,7 @@ class _Telling:
                     path = scratch / report.file_name(format_)
                     WRITERS[format_](report, path)
                     files[path.name] = path.read_bytes()
+            report.sections.clear()  # they know the report: it would be in memory until the collector comes
         return files, page
 
     @property
