@@ -286,7 +286,7 @@ def test_a_record_that_moved_is_looked_at_as_of_the_sale_that_it_belongs_to(offi
     shown = office.kit.desk("Ana Souza").next(most=3)
     assert (drawn[0], "V-9") in [(turn.evidence_id, turn.sale_id) for turn in shown.result]
     assert not {*drawn[1:]} & {turn.evidence_id for turn in shown.result}
-    office.kit.desk("Ana Souza").record(drawn[0], NO)
+    assert office.kit.desk("Ana Souza").record(drawn[0], NO).document["saleId"] == "V-9"
     [look] = office.kit.sale("V-9").document["reviews"]
     assert look["failures"] == ["agrees"]
     assert codes(office) == {"V-9"}

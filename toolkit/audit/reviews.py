@@ -269,7 +269,7 @@ def keep_review(
             following = _turn(row["draw_id"], row, row["turn"] + 1, now)
             connection.execute(insert(review_turns).values(following).on_conflict_do_nothing())
     score = card.score(row["evidence_type"], marks)
-    return Reviewed(evidence_id, row["sale_id"], tuple(failures), score, again or row["followed"])
+    return Reviewed(evidence_id, row["of_sale"], tuple(failures), score, again or row["followed"])
 
 
 def looks_at(connection: Connection, sale_id: str) -> Sequence[Row[Any]]:
@@ -339,6 +339,7 @@ _TAKE: Final = sa.text(
 _CLAIMED: Final = sa.text(
     f"""
     SELECT turn.*, object_id AS object, key, etag, size, scorecard,
+           coalesce(record.sale_id, turn.sale_id) AS of_sale,
            EXISTS (
                SELECT FROM {review_turns} AS first JOIN {review_answers} AS answer ON turn_id = first.id
                WHERE first.draw_id = turn.draw_id AND first.evidence_id = turn.evidence_id AND first.turn = 1
@@ -352,6 +353,8 @@ _CLAIMED: Final = sa.text(
     FROM {review_turns} AS turn
     JOIN {review_draws} AS draw ON draw.id = draw_id
     JOIN {object_observations} AS object ON object.id = object_id
+    LEFT JOIN {evidence_observations} AS record
+        ON record.evidence_id = turn.evidence_id AND record.gone_at IS NULL
     WHERE turn.evidence_id = :evidence AND claimed_by = :person
       AND NOT EXISTS (SELECT FROM {review_answers} WHERE turn_id = turn.id)
     ORDER BY turn.id DESC LIMIT 1 FOR UPDATE OF turn
