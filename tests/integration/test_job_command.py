@@ -155,7 +155,9 @@ def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(run, o
     unguarded(database, "sale_observations", earlier)
     database.dispose()
     date = run(*monthly, within=environ).told["logicalDate"]
-    seal = run("job", "history", f"monthly@{date}", "--json", within=environ).told["seal"]
+    ran = run("job", "history", f"monthly@{date}", "--json", within=environ).told
+    assert ran["logicalDate"] == date
+    seal = ran["seal"]
     [custody] = (own_home / "jobs" / "monthly" / "latest" / "custody").iterdir()
     assert b64encode(bytes.fromhex(seal)).decode() in (custody / "checkpoint").read_text()
     assert (custody / "tile" / "entries").is_dir()

@@ -549,7 +549,11 @@ def test_holds_end_and_requests_come_by_the_day_of_the_time_zone(embedded_enviro
         held = kit.privacy.holds()
         assert [each.state for each in held.result] == ["holds"]
         [document] = json.loads(json.dumps(held.document))["holds"]  # as a notebook keeps it
-        assert (document["id"], document["until"]) == (str(held.result[0].id), "2026-11-29")
+        assert (document["id"], document["saleId"], document["until"]) == (
+            str(held.result[0].id),
+            "V-1",
+            "2026-11-29",
+        )
         with pytest.raises(PrivacyRefused, match="has been"):
             kit.privacy.request("52998224725", Right.ACCESS, date(2026, 11, 29))
         assert kit.privacy.request("52998224725", Right.ACCESS).received_on == date(2026, 11, 28)

@@ -79,11 +79,11 @@ def codes(office):
 
 
 def test_a_sample_is_drawn_again_by_its_seed_and_has_so_many_files_of_each_partner(office, database):
-    drawn = office.kit.draw_review(per_partner=2, seed=7, second_share=0).result
-    assert [(each.partner, each.evidence_type, each.files, each.drawn) for each in drawn.strata] == [
-        ("Norte", "POV", 3, 2),
-        ("Sul", "POV", 3, 2),
+    drawn = office.kit.draw_review(per_partner=2, seed=7, second_share=0).document
+    assert drawn["strata"] == [
+        {"partner": partner, "evidenceType": "POV", "files": 3, "drawn": 2} for partner in ("Norte", "Sul")
     ]
+    assert drawn["asOf"] == "2026-03-02T09:00:00-03:00"
     [(plan,)] = rows(database, "SELECT plan FROM audit.review_draws")
     assert (plan["perPartner"], plan["risk"], plan["secondShare"]) == (2, 3, 0)
     kept = office.kit.audit(verify=False).sql(

@@ -24,6 +24,7 @@ from toolkit.cli.context import (
     show,
     shows,
 )
+from toolkit.contract.fields import pick_camel
 from toolkit.errors import JobFailed, SettingsError
 from toolkit.jobs.notices import notices_of
 from toolkit.jobs.running import JobRun, Log, Runner
@@ -189,7 +190,7 @@ def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on:
     runner.look_around()
     start.log(ended.outcome.text)
     if as_json:
-        due = {"job": name, "logicalDate": date.astimezone(zone), "outcome": ended.outcome}
+        due = {"job": name, "logicalDate": date, "outcome": ended.outcome}
         why = {"code": ended.code, "reason": ended.reason or None, "counts": ended.counts}
         print_json({**due, **why}, one_line=True)
     if ended.outcome not in {Outcome.DONE, Outcome.DONE_BEFORE}:
@@ -218,7 +219,7 @@ def history(kit: Kit, name: str | None, limit: int, as_json: bool) -> int:
     found = runs_of(kit.database, name, limit, date=past_moment(kit, time, "NAME"))
     if not found:
         raise click.BadParameter(Message("{} has no run for this date; see: toolkit job history {}", name, name))
-    sent = [row._asdict() for row in notices_of(kit.database, name, found[0].logical_date)]
+    sent = [pick_camel(row, *row._fields) for row in notices_of(kit.database, name, found[0].logical_date)]
     print_json(run_document(found[0]) | {"notices": sent})
     return DONE
 
@@ -245,7 +246,7 @@ def missed(kit: Kit) -> Shown[Any]:
         for number, past in enumerate(takewhile(lambda run: run.status != RunStatus.DONE, runs)):
             if past.status == RunStatus.MISSED or (number == 0 and past.status == RunStatus.FAILED):
                 state = "missed" if past.status == RunStatus.MISSED else f"failed: {past.failure}"
-                found.append({"job": each.name, "logicalDate": past.logical_date.astimezone(zone), "state": state})
+                found.append({"job": each.name, "logicalDate": past.logical_date, "state": state})
                 missed = f"{each.name:<12}  {readable(past.logical_date, zone)}  {_(past.status)}"
                 parts.append(say(f"{missed}: {past.failure}" if past.failure else missed))
     return Shown(found, parts or [say("no date was missed")], {"missed": found}, bool(found))

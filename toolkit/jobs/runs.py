@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Row
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.contract.codes import CODES, Severity
+from toolkit.contract.fields import pick_camel
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import checked
 from toolkit.database.tables import finding_observations, job_runs, job_schedules, new_id
@@ -243,4 +244,5 @@ def job_history(kit: Kit, *, job: str = "nightly", runs: int = 60) -> Shown[Sequ
 def run_document(run: RunRow) -> dict[str, Any]:
     """Return all that the history keeps of a run."""
     hidden = {"holder", "lease_until"}
-    return {name: value for name, value in run._asdict().items() if name not in hidden and value is not None}
+    shown = pick_camel(run, *(name for name in run._fields if name not in hidden))
+    return {name: value for name, value in shown.items() if value is not None}

@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 import pandas as pd
-from pydantic.alias_generators import to_camel
 
 from toolkit.audit.changes import BETWEEN, FindingChanges, changes_between
 from toolkit.audit.folder import Audit
@@ -438,11 +437,7 @@ def shown_answers(kept: Sequence[Row[Any]], zone: ZoneInfo) -> Shown[Sequence[Ro
         (readable(of.answered_at, zone), of.partner, of.sale_id, of.code, of.answer, of.until, of.text)
         for of in kept
     ]
-    document = [
-        {to_camel(name): value for name, value in each._asdict().items()}
-        | {"answeredAt": each.answered_at.astimezone(zone)}
-        for each in kept
-    ]
+    document = [pick_camel(each, *each._fields) for each in kept]
     return Shown(kept, [table("Answers of partners", columns, rows)], {"answers": document})
 
 

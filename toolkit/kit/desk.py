@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import timedelta
 from html import escape
 from pathlib import Path
@@ -257,7 +256,7 @@ def shown_drawn(drawn: Drawn) -> Shown[Drawn]:
         **pick_camel(drawn, "id", "as_of", "second"),
         "seed": drawn.plan.seed,
         "drawn": drawn.files,
-        "strata": [asdict(each) for each in drawn.strata],
+        "strata": [pick_camel(each, "partner", "evidence_type", "files", "drawn") for each in drawn.strata],
     }
     risk = Message("A file with a finding about it was {} times as likely to be drawn.", RISK)
     return Shown(drawn, [figures("Files to be looked at", facts, risk), table("Sample", columns, rows)], document)
@@ -282,7 +281,7 @@ def _shown_turns(
         parts.append(links("to be filled in", [path]))
     document = [
         dict(zip(_OF_FILE, row, strict=True))
-        | {"until": turn.claimed_until.isoformat()}
+        | {"until": turn.claimed_until}
         | {"questions": [{"id": each.id, "text": each.text} for each in turn.questions]}
         for row, turn in zip(rows, turns, strict=True)
     ]

@@ -223,7 +223,8 @@ class Privacy:
             found = persons.holds_at(connection, self._kit.today())
         rows = [(each.id, _(each.state), each.sale_id, each.basis, each.held_by, each.until) for each in found]
         columns = ["id", "state", "sale", "basis", "by", "until"]
-        return Shown(found, [table("Holds", columns, rows)], {"holds": [each._asdict() for each in found]})
+        document = [pick_camel(each, *each._fields) for each in found]
+        return Shown(found, [table("Holds", columns, rows)], {"holds": document})
 
     def request(self, cpf: str, right: Right, received: date | None = None) -> PersonRequest:
         """Note a request of a person; it is due in 15 days. The CPF is kept as a keyed hash."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from enum import Enum
 from functools import cache, cached_property
 from html import escape
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
-from toolkit.kit.spoken import _, current_language, notebook_shell
+from toolkit.kit.spoken import _, current_language, current_zone, notebook_shell
 from toolkit.message import Message
 
 if TYPE_CHECKING:
@@ -150,7 +150,8 @@ def _as_json(value: Any) -> Any:
 
 
 def json_text(value: object) -> str:
-    """Return what JSON holds of a value for which it has no type of its own."""
+    """Return what JSON holds of a value for which it has no type of its own; moments in the zone of reports."""
+    value = value.astimezone(current_zone()) if isinstance(value, datetime) else value
     return value.isoformat() if isinstance(value, date) else str(value)
 
 

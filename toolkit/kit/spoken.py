@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final, Self, TextIO
@@ -36,6 +37,14 @@ def current_language() -> Language:
         return ENGLISH
 
 
+def current_zone() -> ZoneInfo:
+    """Return the zone of ``TOOLKIT_TIMEZONE``; the default one where the environment names none that there is."""
+    with suppress(SettingsError):  # which is perhaps the error that is told
+        if zone := Environment(_environ.get()).read("TOOLKIT_TIMEZONE", ZoneInfo, DEFAULT_TIMEZONE):
+            return zone
+    return ZoneInfo(DEFAULT_TIMEZONE)
+
+
 def _(text: str) -> str:
     """Return a word, or a sentence with its values, in the language of messages; else the English."""
     return current_language().tell(text)
@@ -61,11 +70,7 @@ def counted(number: int, noun: str) -> Ordered:
 def format_error(error: Exception) -> str:
     """Return the sentences of an error, the moments in it as people read them, in ``TOOLKIT_TIMEZONE``."""
     message = error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
-    try:
-        zone = Environment(_environ.get()).read("TOOLKIT_TIMEZONE", ZoneInfo, DEFAULT_TIMEZONE)
-    except SettingsError:  # which is perhaps the error that is told
-        zone = None
-    return current_language().dated(_(message), zone or ZoneInfo(DEFAULT_TIMEZONE))
+    return current_language().dated(_(message), current_zone())
 
 
 ToolkitError.worded = staticmethod(format_error)
