@@ -96,6 +96,11 @@ def test_a_moment_is_in_the_time_zone_of_the_settings_unless_it_carries_an_offse
     assert parsed(text) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
 
 
+def test_a_moment_has_no_offset_that_the_database_refuses():
+    moment = parse_timestamp("2026-11-20T18:00+23:59", timezone=SAO_PAULO, now=NOW)
+    assert moment.isoformat() == "2026-11-19T15:01:00-03:00"
+
+
 def test_a_home_that_anybody_may_write_is_closed_to_others(tmp_path):
     tmp_path.chmod(0o777)
     prepare(tmp_path)

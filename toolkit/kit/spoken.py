@@ -108,10 +108,10 @@ def parse_timestamp(text: str, *, timezone: ZoneInfo, now: datetime) -> datetime
             if moment.date() == now.astimezone(timezone).date():
                 return now
             moment = datetime.combine(moment + timedelta(days=1), time(), timezone) - timedelta(microseconds=1)
+        # PostgreSQL takes no offset of 16 hours or more.
+        moment = moment.replace(tzinfo=moment.tzinfo or timezone).astimezone(timezone)
     except (ValueError, OverflowError):
         raise InvalidInput("{!r} is not a time; write it like {}", text[:40], EXAMPLES) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone)
     if moment > now:
         raise InvalidInput("{!r} lies in the future; only what was seen can be asked for", text)
     return moment
