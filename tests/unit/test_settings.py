@@ -2,8 +2,10 @@
 
 import os
 import stat
+import sys
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import holidays
@@ -13,8 +15,9 @@ from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.deadlines import Deadlines, is_business_day
 from toolkit.embedded.servers import prepare
 from toolkit.errors import SettingsError
+from toolkit.kit import spoken
 from toolkit.kit.process import signed_in_account
-from toolkit.kit.spoken import parse_timestamp
+from toolkit.kit.spoken import ProgressBar, parse_timestamp
 from toolkit.settings import Settings
 
 
@@ -94,6 +97,14 @@ def parsed(text):
 )
 def test_a_moment_is_in_the_time_zone_of_the_settings_unless_it_carries_an_offset(text, expected):
     assert parsed(text) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
+
+
+def test_a_bar_in_a_cell_leaves_no_red_box(monkeypatch, capsys):
+    shell = SimpleNamespace(get_parent=lambda: {"content": {"allow_stdin": True}})
+    monkeypatch.setattr(spoken, "notebook_shell", lambda: shell)
+    ProgressBar(sys.stderr).begin("Audit", 10, "sales")
+    printed = capsys.readouterr()
+    assert ("Audit" in printed.out, printed.err) == (True, "")
 
 
 def test_a_moment_has_no_offset_that_the_database_refuses():

@@ -140,12 +140,13 @@ class ProgressBar(Progress):
         from tqdm import tqdm  # most commands show no bar
 
         self.end()
+        looked_at = _in_a_notebook()
         self._bar = tqdm(
             desc=_(task),
             total=total,
             unit=f" {_(unit)}",
-            file=self._stream,
-            disable=False if _in_a_notebook() else None,
+            file=sys.stdout if looked_at else self._stream,  # JupyterLab leaves a red box for what was on stderr
+            disable=False if looked_at else None,
             leave=False,
             unit_scale=True,
         )
