@@ -319,9 +319,11 @@ def files_given(
     Raises:
         InvalidInput: no file is named, or more than one and not ``several`` are taken.
     """
+    import pandas as pd
+
     folder = kit.path(out) if out else None
-    if isinstance(given, (str, Path, Sequence)):
-        named = [given] if isinstance(given, (str, Path)) else given
+    if not isinstance(given, pd.DataFrame):
+        named = [given] if isinstance(given, (str, Path)) else given if isinstance(given, Sequence) else []
         paths = [kit.path(each) for each in named if str(each).strip()]
         if not paths:
             raise InvalidInput("Name a file: a CSV or XLSX file, or give a DataFrame.")
