@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -156,14 +157,18 @@ def test_only_findings_that_came_or_went_are_written(database, clock, story, tmp
 
 
 def test_anybody_opens_an_audit_in_the_lines_of_the_readme(database, clock, story, tmp_path, monkeypatch):
+    before = made_audit(database, tmp_path)
+    clock.now += timedelta(days=1)
     made = made_audit(database, tmp_path)
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (lines,) = re.findall(r"^```pycon\n((?:>>> .*duckdb.*\n)+)```", readme, flags=re.MULTILINE)
-    imported, query = re.sub(r"(?<=audits/)[^/]+", made.name, lines.replace(">>> ", "")).splitlines()
+    imported, query = lines.replace(">>> ", "").splitlines()
     monkeypatch.chdir(tmp_path)
     names = {}
     exec(imported, names)
-    assert sorted(eval(query, names).fetchall()) == [("compliant", 1), ("incomplete", 2)]
+    counted = product((before.name, made.name), (("compliant", 1), ("incomplete", 2)))
+    expected = [(f"audits/{name}/verdicts.parquet", *each) for name, each in counted]
+    assert sorted(eval(query, names).fetchall()) == expected
     objects = f"SELECT max(written_at) FROM 'audits/{made.name}/objects.parquet'"
     [(written,)] = names["duckdb"].sql(objects).fetchall()
     assert written <= clock.now, "a moment comes out as one"
