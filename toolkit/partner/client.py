@@ -23,6 +23,7 @@ from toolkit.errors import (
     ServiceError,
     ServiceUnavailable,
     SettingsError,
+    UnreadableFile,
 )
 from toolkit.partner.posting import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE, post_file
 
@@ -88,8 +89,12 @@ class PartnerClient:
     def upload(self, sale_id: str, path: Path, *, evidence_type: str, media_type: str) -> UUID:
         """Ask for credentials for ``path`` and send it; return the id of its evidence record.
 
-        Raises: as ``request_upload`` and ``post_file``.
+        Raises: as ``request_upload`` and ``post_file``; a file that cannot be read is not asked for.
         """
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise UnreadableFile("The file cannot be read: {}.", error.strerror or "unknown reason") from None
         request = {
             "fileName": path.name,
             "fileFormat": media_type,
