@@ -17,6 +17,8 @@ from toolkit.errors import (
     SaleNotFound,
     ServiceError,
     ServiceUnavailable,
+    SettingsError,
+    UnreadableFile,
     UploadRefused,
 )
 from toolkit.partner import PartnerClient, post_file
@@ -104,7 +106,7 @@ UNAVAILABLE = Answer(503, b'{"message": "later"}', {"Retry-After": "1"})
 
 def test_a_registration_is_sent_with_the_bearer_token_and_read_back():
     with scripted(REGISTERED) as server:
-        registration = PartnerClient(server.url, "the-token").register_client({"cpf": "1"})
+        registration = PartnerClient(server.url, "the-token\n").register_client({"cpf": "1"})
     [request] = server.requests
     assert (request.method, request.path) == ("POST", "/clients")
     assert request.headers["Authorization"] == "Bearer the-token"
@@ -155,6 +157,23 @@ def test_other_answers_become_errors(answer, error):
     with scripted(answer) as server, pytest.raises(error) as raised:
         PartnerClient(server.url, "t").request_upload("sale 1", {})
     assert ("there already" in str(raised.value)) is (b"there already" in answer.body)
+
+
+def test_an_address_without_the_service_is_told():
+    with (
+        scripted(Answer(404)) as server,
+        pytest.raises(ServiceError, match="answered 404, which was not expected"),
+    ):
+        PartnerClient(server.url, "t").register_client({})
+    for address in ("http://", "http://[::1", "https://sales.example.com:99999", "sales.example.com"):
+        with pytest.raises(SettingsError, match="must look like"):
+            PartnerClient(address, "t")
+
+
+def test_nothing_is_asked_for_a_file_that_is_not_there(tmp_path):
+    with scripted() as server, pytest.raises(UnreadableFile, match="No such file"):
+        PartnerClient(server.url, "t").upload("S-1", tmp_path / "x", evidence_type="POV", media_type="audio/mpeg")
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from datetime import date
 from pathlib import Path
 from ssl import SSLCertVerificationError
 from typing import Any, Final
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 from uuid import UUID
 
 import urllib3
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, LocationParseError, MaxRetryError
+from urllib3.util import Url, parse_url
 
 from toolkit.contract.resources import RegisteredClient, UploadCredentials
 from toolkit.errors import (
@@ -57,10 +58,14 @@ class PartnerClient:
     """
 
     def __init__(self, base_url: str, token: str) -> None:
-        if urlsplit(base_url).scheme not in {"http", "https"}:
+        try:
+            address = parse_url(base_url)
+        except LocationParseError:
+            address = Url()
+        if address.scheme not in {"http", "https"} or not address.host:
             raise SettingsError("The address of the service must look like https://sales.example.com")
         self.base_url = base_url.rstrip("/")
-        self._token = token
+        self._token = token.strip()  # read from a file, it ends with a line break
         self._pool = urllib3.PoolManager(maxsize=16)
 
     def register_client(self, client: Mapping[str, Any]) -> RegisteredClient:
@@ -179,12 +184,12 @@ class PartnerClient:
             ) from None
         if response.status in NOT_ACKNOWLEDGED:
             raise self._away()
-        return self._read(response)
+        return self._read(path, response)
 
     def _away(self) -> ServiceUnavailable:
         return ServiceUnavailable("The service at {} does not answer; try again later.", self.base_url)
 
-    def _read(self, response: urllib3.BaseHTTPResponse) -> Mapping[str, Any]:
+    def _read(self, path: str, response: urllib3.BaseHTTPResponse) -> Mapping[str, Any]:
         try:
             answer = json.loads(response.data)
         except ValueError:
@@ -198,7 +203,7 @@ class PartnerClient:
                 raise InvalidFields([_invalid_field(item) for item in invalid])
         if response.status == 401:
             raise ServiceError("The service at {} did not accept the bearer token.", self.base_url)
-        if response.status == 404:
+        if response.status == 404 and path.startswith(("/sales/", "/findings/")):
             raise SaleNotFound
         if response.status == 409:
             raise AlreadyThere(str(answer.get("message") or "") or None)
