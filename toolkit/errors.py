@@ -28,6 +28,10 @@ class ToolkitError(Exception):
         self.message = text if isinstance(text, Message) else Message(text, *values)
         super().__init__(self.message)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what ``pickle`` makes it of again, in a pool of processes, without the arguments of its kind."""
+        return type(self).__new__, (type(self), *self.args), vars(self)
+
     def _render_traceback_(self) -> list[str]:
         """Return what IPython shows in place of a traceback: the sentence, in the reader's language."""
         return [f"{type(self).__name__}: {type(self).worded(self)}"]

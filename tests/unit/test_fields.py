@@ -1,12 +1,15 @@
 """The field rules of the contract, at their boundaries."""
 
+import pickle
+from datetime import timedelta
+
 import pytest
 
 from tests.support.request_bodies import CLIENT, changed
 from toolkit.contract.fields import parse
 from toolkit.contract.people import mask_cpf
 from toolkit.contract.resources import Client
-from toolkit.errors import InvalidFields
+from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
 
 
 def reasons(field, value, body=CLIENT):
@@ -16,6 +19,14 @@ def reasons(field, value, body=CLIENT):
     except InvalidFields as error:
         return {item.field: item.message for item in error.invalid}
     return {}
+
+
+@pytest.mark.parametrize(
+    "error", [InvalidFields([InvalidField("cpf", "Required")]), SaleNotFound(), TooManyForms(timedelta(1))]
+)
+def test_a_pool_of_processes_hands_an_error_over(error):
+    handed = pickle.loads(pickle.dumps(error))
+    assert (type(handed), str(handed), vars(handed)) == (type(error), str(error), vars(error))
 
 
 def test_a_valid_client_is_kept_in_its_normal_form():
