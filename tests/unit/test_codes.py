@@ -2,9 +2,12 @@
 
 from uuid import uuid5
 
+import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolkit.audit.findings import _LISTED, as_listed
 from toolkit.contract.codes import (
     CODES,
     REQUEST_OVERDUE,
@@ -57,3 +60,10 @@ NAMES = st.text(st.characters(codec="utf-8"))
 @given(NAMES, st.lists(NAMES, max_size=2))
 def test_the_id_of_a_finding_is_a_uuid_of_version_5(code, subject):
     assert finding_id(code, *subject) == str(uuid5(NAMESPACE, "\x1f".join((code, *subject))))
+
+
+def test_a_finding_has_its_remedy_where_texts_are_those_of_older_pandas():
+    row = dict.fromkeys((*_LISTED, "reason")) | {"code": Problem.KYC_REPEATED}
+    with pytest.warns(DeprecationWarning, match="infer_string"), pd.option_context("future.infer_string", False):
+        listed = as_listed(pd.DataFrame([row]))
+    assert listed["remedy"].tolist() == [CODES[Problem.KYC_REPEATED].remedy]

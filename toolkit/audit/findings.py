@@ -107,7 +107,7 @@ def trend_query(moment: datetime, first: date, zone: ZoneInfo) -> str:
 
 def as_listed(found: pd.DataFrame) -> pd.DataFrame:
     """Return findings under the names that reports have for their columns, each with its remedy."""
-    why = found["reason"].astype("str").fillna(found["code"].astype("str")).astype("category")
+    why = found["reason"].astype("string").fillna(found["code"].astype("string")).astype("category")
     listed = found.assign(remedy=why.map({code: each.remedy for code, each in CODES.items()}))
     return (
         listed[[*_LISTED]].astype(dict.fromkeys((*FEW_OF_FINDINGS, "remedy"), "category")).rename(columns=to_camel)
