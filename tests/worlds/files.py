@@ -316,6 +316,9 @@ DOCUMENTS = (
         b"/Root 1 0 R", b"/Root 1 0 R /ID [(a) (a)] /Encrypt << /Filter /Adobe.PubSec /V 4 >>"
     ), "ENCRYPTED"),
     World("half of it", lambda: page(TEXT)[:400], DAMAGED),
+    World("zeros in a third of it", lambda: overwritten(picture(chance(500 * 500), 500)), COUNTS, ("UNCLEAR",)),
+    World("a page that is lost",
+        lambda: page(TEXT).replace(b"/Count 1", b"/Count 2"), COUNTS, ("UNCLEAR",)),
     World("no page", lambda: pdf(pages=0), DAMAGED),
     World("after 900 bytes of something else", lambda: b"#" * 900 + pdf(), COUNTS, ("APPENDED",)),
     World("after 1,100 bytes of something else", lambda: b"#" * 1100 + pdf(), "application/octet-stream"),

@@ -26,6 +26,7 @@ from toolkit.evidence.kinds import PDF, Inspected
 DRAWING_SECONDS: Final = 20  # seconds after which no further page is drawn; the whole inspection has 60
 PAGES_DRAWN: Final = 500  # pages that are drawn, one after the other, until one of them shows something
 _END_WITHIN: Final = 2048  # bytes from the end in which a PDF names its end; readers tolerate as much after it
+_HOLE: Final = bytes(64 * 1024)  # zeros in a row: a part of the file that never arrived
 _AROUND: Final = 64  # bytes before and after a document that are nothing yet
 _OBJECTS: Final = 500_000  # objects that are looked at; a document with more is told to be unclear
 _LONGEST_SIDE: Final = 1200  # pixels of the longer side of a drawn page at most; A4 has 842
@@ -71,6 +72,8 @@ def inspect_document(path: Path) -> Inspected:
     try:
         with PdfReader(readable) as reader:
             _find_active_parts(reader, found)
+            if len(reader.pages) < pages:
+                found.add(ActivePart.UNCLEAR)
             looked = True
             form = _normal_form(reader)
     except Exception:  # a hostile file makes the reader fail in any way there is
@@ -99,7 +102,9 @@ def _around(path: Path) -> set[ActivePart] | None:
         if data.rfind(b"startxref", max(0, end - _END_WITHIN), max(0, end)) < 0 or re.search(rb"\d obj\b", behind):
             return None
         before = data[: max(0, data.find(b"%PDF-"))]
-    return {ActivePart.APPENDED} if max(len(before.strip()), len(behind.strip(b"\0 \r\n\t"))) > _AROUND else set()
+        found = {ActivePart.UNCLEAR} if data.find(_HOLE, 0, end) >= 0 else set()
+    appended = max(len(before.strip()), len(behind.strip(b"\0 \r\n\t"))) > _AROUND
+    return found | {ActivePart.APPENDED} if appended else found
 
 
 def _without_password(document: Any, path: Path) -> Path | io.BytesIO:
