@@ -49,20 +49,22 @@ CODECS = {
 """FFmpeg's container, codec and samples a second of each kind of recording."""
 
 
-def encoded(samples, container="MP3", rate=None, **options):
-    """A recording of samples from -1 to 1; a second dimension holds channels."""
+def encoded(samples, container="MP3", rate=None, tracks=1, **options):
+    """A recording of samples from -1 to 1, in the last of its tracks; a second dimension holds channels."""
     muxer, codec, usual = CODECS[container]
     rows = samples.reshape(len(samples), -1).T.astype(np.float32)
     layout = "mono" if len(rows) == 1 else "stereo"
     buffer = io.BytesIO()
     with av.open(buffer, "w", muxer, options) as out:
-        stream = out.add_stream(codec, rate=rate or usual, layout=layout)
-        if container == "WMA":
-            stream.bit_rate = 64_000
-        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(rows), "fltp", layout)
-        frame.sample_rate, frame.pts = rate or usual, 0
-        for each in (frame, None):
-            out.mux(stream.encode(each))
+        streams = [out.add_stream(codec, rate=rate or usual, layout=layout) for _ in range(tracks)]
+        for stream in streams:
+            if container == "WMA":
+                stream.bit_rate = 64_000
+            heard = np.ascontiguousarray(rows if stream is streams[-1] else rows * 0)
+            frame = av.AudioFrame.from_ndarray(heard, "fltp", layout)
+            frame.sample_rate, frame.pts = rate or usual, 0
+            for each in (frame, None):
+                out.mux(stream.encode(each))
     return buffer.getvalue()
 
 

@@ -207,6 +207,7 @@ RECORDINGS = (
     World(
         "a WAV whose recorder could not say how long it is", lambda: with_size(voice("WAV"), 0xFFFFFFFF), COUNTS
     ),
+    World("a WAV of sox behind a pipe", lambda: with_size(voice("WAV"), 0x7FFFF000), COUNTS),
     World("a WAV whose recorder never came to its header", lambda: with_size(voice("WAV"), 0), COUNTS),
     World("a WAV that says to be longer", lambda: with_size(voice("WAV"), 10**8), DAMAGED),
     World("a WAV that says to last half a second", lambda: with_size(voice("WAV"), RATE), SHORT),
@@ -231,6 +232,13 @@ RECORDINGS = (
     World("AAC behind a tag of MP3", lambda: TAGGED + bytes(4096) + voice("AAC"), COUNTS),
     World("FLAC behind a tag of MP3", lambda: TAGGED + bytes(4096) + voice("FLAC"), COUNTS),
     World("CAF that leads behind its end", lambda: voice("CAF") + b"TAG" + b"a" * 125, DAMAGED),
+    World("two MP3 and a tag between them", lambda: voice() + TAGGED + bytes(4096) + voice(), COUNTS),
+    World(
+        "a track of silence before one of a voice",
+        lambda: encoded(spoken(), "M4A", tracks=2),
+        COUNTS,
+        ("UNCLEAR",),
+    ),
     World("ID3 alone", lambda: b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10) + bytes(500), DAMAGED),
     World("half of an MP3 whose header says more", lambda: cut(voice()), COUNTS, ("UNCLEAR",)),
     World("half of an MP3 whose header says nothing", lambda: cut(voice().replace(b"Info", b"none")), COUNTS),

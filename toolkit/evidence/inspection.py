@@ -26,7 +26,7 @@ from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind, kind_of_media_type
 from toolkit.errors import NotInspected, VerificationFailed
 from toolkit.evidence.documents import inspect_document
-from toolkit.evidence.kinds import SIGNATURE_BYTES, Inspected, media_type_of_bytes, readers_of
+from toolkit.evidence.kinds import SIGNATURE_BYTES, Inspected, media_type_of_bytes, readers_of, tag_length
 from toolkit.evidence.recordings import inspect_recording
 
 MEMORY_BYTES: Final = 1024**3  # of the process; the files that it looks at are mapped and do not count
@@ -38,8 +38,8 @@ def inspect_file(path: Path) -> Inspected:
     with path.open("rb") as file:
         head = file.read(SIGNATURE_BYTES)
         media_type = media_type_of_bytes(head)
-        if head.startswith(b"ID3"):  # a tag of MP3, which some programs put before others, too
-            file.seek(10 + sum(byte << 7 * place for place, byte in enumerate(reversed(head[6:10]))))
+        if tag := tag_length(head):  # some programs put one before others than MP3, too
+            file.seek(tag)
             behind = media_type_of_bytes(file.read(SIGNATURE_BYTES))
             media_type = behind if behind in ("audio/aac", "audio/flac") else media_type
     kind = kind_of_media_type(media_type)

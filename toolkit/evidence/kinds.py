@@ -142,6 +142,12 @@ def _container(head: bytes) -> str | None:
     return None
 
 
+def tag_length(header: bytes) -> int:
+    """Return the size of the tag of MP3 (ID3v2) that starts with ``header``, 0 where none does."""
+    size = sum(byte << 7 * place for place, byte in enumerate(reversed(header[6:10])))
+    return 10 + size if header.startswith(b"ID3") else 0
+
+
 def mpeg_frame_length(header: bytes) -> int | None:
     """Return the size of the MPEG audio frame (layers I to III) that starts with ``header``, else ``None``."""
     if len(header) < 4 or header[0] != 0xFF or header[1] & 0xE0 != 0xE0:

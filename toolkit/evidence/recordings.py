@@ -27,7 +27,7 @@ from av.stream import Disposition
 from numpy.typing import NDArray
 
 from toolkit.contract.contents import SHORTEST_SECONDS, ActivePart, ContentProblem, Depth
-from toolkit.evidence.kinds import Inspected
+from toolkit.evidence.kinds import Inspected, tag_length
 
 DECODING_SECONDS: Final = 40  # of decoding, after which the rest stays unheard; the whole inspection has 60
 LONGEST_DECODED: Final = 4 * 3600  # seconds decoded at most; a small file may claim years of silence
@@ -44,8 +44,8 @@ _VOICE_RATE: Final = 16_000
 _VOICE_WINDOW: Final = 512
 _VOICE: Final = 0.5  # the likelihood from which a window counts as speech
 
-_STREAMED: Final = frozenset((0, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000000))
-"""Sizes that a recorder writes when it could not know better."""
+_STREAMED: Final = 0x7FFF0000
+"""A size of sound from which on, as by 0, a recorder says that it does not know it: no call has 2 GiB."""
 
 _READERS: Final = {
     "audio/wav": "wav",
@@ -106,7 +106,7 @@ def _heard(decoding: _Decoding, damaged: Inspected) -> Inspected:
     if not seconds or decoding.is_damaged():
         return damaged
     sounds = replace(sounds, seconds=seconds)
-    if not decoding.whole:
+    if not decoding.whole or decoding.tracks > 1:
         doubt = (ActivePart.UNCLEAR,)
         return replace(sounds, active_parts=doubt, depth=Depth.PART, speech_seconds=spoken or None)
     if seconds < SHORTEST_SECONDS:
@@ -128,6 +128,7 @@ class _Decoding:
         self.whole, self.seconds = True, 0.0
         self._container, self._file, self._media_type = container, file, media_type
         self._stream = next(iter(container.streams.audio), None)
+        self.tracks = len(container.streams.audio)
         self.unknown_codec = self._stream is not None and self._stream.codec_context is None
         self.packets = self._failed_inside = self._failed_last = 0
         self._cut = False
@@ -202,7 +203,10 @@ class _Decoding:
         self.digest.update(packet)
         self._failed_inside, self._failed_last = self._failed_inside + self._failed_last, 0
         if packet.pos is not None:
-            self._begin = packet.pos if self._begin is None else self._begin
+            if self._begin is None:
+                self._begin = self._end = packet.pos
+            if packet.pos > self._end:  # a tag in between is nothing lost: recordings are joined end to end
+                self._covered += tag_length(os.pread(self._file.fileno(), 10, self._end))
             self._end = packet.pos + packet.size
             self._covered += packet.size
 
@@ -330,7 +334,7 @@ def _lacks_of_wave(file: IO[bytes]) -> float:
         name, size = struct.unpack("<4sI", file.read(8))
         position += 8
         if name == b"data":
-            declared = long if size in _STREAMED else size
+            declared = size if size < _STREAMED else long
             return declared * (1 - LOST) - (there - position)
         if name == b"ds64":
             long = struct.unpack("<QQ", file.read(16))[1]
