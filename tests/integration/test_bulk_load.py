@@ -113,6 +113,13 @@ def correct(rejected, corrected, cells):
     book.save(corrected)
 
 
+def test_a_row_whose_cells_cannot_be_told_apart_is_rejected_again_as_it_is(load, tmp_path):
+    head, row, end = write_csv(tmp_path / "a.csv", [client(1)]).read_text("utf-8").split("\n")
+    (tmp_path / "a.csv").write_text("\n".join([head, row + ";fundos", row.replace("Con", '"Con'), end]), "utf-8")
+    (path,) = (each for each in load(tmp_path / "a.csv").rejected_files if each.suffix == ".csv")
+    assert counts(load(path)) == (0, 2, 0)
+
+
 def test_a_file_may_be_called_by_any_bytes(load, tmp_path):
     result = load(write_csv(tmp_path / os.fsdecode(b"na\xefve.csv"), [client(1), client(2, cpf="0")]))
     assert counts(result) == (1, 1, 0)

@@ -229,8 +229,8 @@ def records(
 
     A cell is quoted as a whole or not at all; a quotation mark inside an unquoted cell stands for itself. A record
     over several lines counts only if it has at most ``width`` cells that are not blank, because a stray quotation
-    mark would swallow whole rows up to the next one; otherwise its first line alone is the (faulty) record. One
-    that is not closed in these lines is left for later unless they are the ``final`` ones.
+    mark would swallow whole rows up to the next one; otherwise its first line alone is the (faulty) record, as one
+    cell. One that is not closed in these lines is left for later unless they are the ``final`` ones.
     """
     at = 0
     while at < len(lines):
@@ -249,9 +249,10 @@ def records(
                     fault = UNCLOSED
                 else:
                     cells, used = quoted, reader.line_num
-        if _has_surplus(cells, width):
-            fault = fault or TOO_MANY
-            cells = [*cells[: width - 1], delimiter.join(cells[width - 1 :])]
+        if fault is None and _has_surplus(cells, width):
+            fault = TOO_MANY
+        if fault is not None:  # as one cell, or it would pass when it is loaded again as it is
+            cells = [line.rstrip("\r\n")]
         yield Record(first + at, first + at + used, cells, fault)
         at += used
 
