@@ -120,6 +120,11 @@ def test_a_row_whose_cells_cannot_be_told_apart_is_rejected_again_as_it_is(load,
     assert counts(load(path)) == (0, 2, 0)
 
 
+@pytest.mark.parametrize("name", ["João".encode().decode("cp1252"), "Jo?o", "Jo\ufffdo"])
+def test_a_name_that_lost_its_accents_is_doubtful(load, name, tmp_path):
+    assert load(write_csv(tmp_path / "a.csv", [client(1, firstName=name)])).warnings == {"MISREAD": 1}
+
+
 def test_a_file_may_be_called_by_any_bytes(load, tmp_path):
     result = load(write_csv(tmp_path / os.fsdecode(b"na\xefve.csv"), [client(1), client(2, cpf="0")]))
     assert counts(result) == (1, 1, 0)

@@ -48,6 +48,13 @@ def test_the_delimiter_is_found_out(tmp_path, delimiter):
     assert table.headings == ("saleId", "cidade")
 
 
+@pytest.mark.parametrize("encoding", ["cp850", "mac_roman"])
+def test_text_of_dos_and_of_an_old_mac_is_refused(tmp_path, encoding):
+    (tmp_path / "a.csv").write_text("nome;cidade\nJosé;São Luís\n", encoding)
+    with pytest.raises(UnreadableFile, match="is no text that can be read"):
+        read(tmp_path / "a.csv")
+
+
 def test_a_workbook_may_have_rows_of_white_space(tmp_path):
     book = openpyxl.Workbook()
     for row in (["saleId", "cidade"], ["1", "São Paulo"], [" ", None], ["\u00a0", "\u200b"], [0, None]):

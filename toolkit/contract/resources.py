@@ -84,6 +84,7 @@ class QualityWarning(LabelledEnum):
     CEP_UNASSIGNED = "CEP_UNASSIGNED", "zipCode lies in a range that is not assigned"
     BIRTHDATE_IN_FUTURE = "BIRTHDATE_IN_FUTURE", "birthdate lies in the future"
     BIRTHDATE_TOO_OLD = "BIRTHDATE_TOO_OLD", f"birthdate lies more than {OLDEST_YEARS} years ago"
+    MISREAD = "MISREAD", "a name or an address has lost its accents, or was read in another encoding"
     NUMBER_ROUNDED = "NUMBER_ROUNDED", "a number in scientific notation; its last digits may be lost"
     OTHER_VALUES = (
         "OTHER_VALUES",

@@ -276,6 +276,10 @@ _MAY_BE_ROUNDED: Final = ("external_id", "rg", "number_on_dealership", "enrollme
 
 _ROUNDED: Final = r"^[0-9]+([.,][0-9]+)?[Ee]\+?[0-9]+$"
 
+_WORDS: Final = ("first_name", "last_name", "neighborhood", "address", "city")
+_MISREAD: Final = "[ÃÂ][^\\x00-\\x7f]|\ufffd|(?i:[a-zà-ÿ]\\?+[a-zà-ÿ])"
+"""The letter ã in UTF-8 that was read as Windows-1252, and what stands for a letter that an encoding lacks."""
+
 
 def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tuple[str, Mask]]:
     """Yield each data-quality warning with the rows it applies to (contract-wise they are fine)."""
@@ -288,7 +292,8 @@ def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tu
     birthdate = settled["birthdate"]
     yield QualityWarning.BIRTHDATE_IN_FUTURE, mask_of(pc.greater(birthdate, today.isoformat()))
     yield QualityWarning.BIRTHDATE_TOO_OLD, mask_of(pc.less(birthdate, oldest_birthdate(today).isoformat()))
-    rounded = np.zeros(len(cep), dtype=bool)
-    for column in _MAY_BE_ROUNDED:
-        rounded |= _matches(settled[column], _ROUNDED)
-    yield QualityWarning.NUMBER_ROUNDED, rounded
+    for warning, names, pattern in (
+        (QualityWarning.NUMBER_ROUNDED, _MAY_BE_ROUNDED, _ROUNDED),
+        (QualityWarning.MISREAD, _WORDS, _MISREAD),
+    ):
+        yield warning, np.logical_or.reduce([_matches(settled[name], pattern) for name in names])

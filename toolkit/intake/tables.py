@@ -161,6 +161,9 @@ _BOMS: Final = (
 _UTF8_IN_WINDOWS: Final = re.compile("Ã[¡¢£§©ª\u00ad³´µº]".encode())
 """The letters áâãçéêíóôõú in UTF-8, as they look when they are read as Windows-1252."""
 
+_DOS_IN_WINDOWS: Final = re.compile("[A-Za-z](?:µ|‚|ƒ|‡|ˆ|‰|‹|€Ç|€å|¡|¢|£)|[a-z]Æ".encode())
+"""Letters with accents of DOS or of an old Mac, behind others, as they look when read as Windows-1252."""
+
 NOT_TEXT: Final = "{}: is no text that can be read; save the table as CSV in UTF-8 or as XLSX."
 
 
@@ -170,7 +173,7 @@ def _examine(source: TableSource) -> tuple[str, str]:
     The encoding is that of the byte order mark, else UTF-8 if all bytes fit, else Windows-1252.
 
     Raises:
-        UnreadableFile: the source is too long, or its bytes do not fit the encoding.
+        UnreadableFile: the source is too long, or its bytes do not fit the encoding or make no words in it.
     """
     if source.path.stat().st_size > TEXT_BYTES:
         raise UnreadableFile("{}: holds more than {} GiB of text; split it.", source.name, TEXT_BYTES >> 30)
@@ -190,6 +193,8 @@ def _examine(source: TableSource) -> tuple[str, str]:
         mixed = not is_utf8
     else:  # fails now rather than half-way through a load
         mixed = any(_UTF8_IN_WINDOWS.search(block) for block in _blocks(source, encoding))
+        if not by_mark and any(_DOS_IN_WINDOWS.search(block) for block in _blocks(source, encoding)):
+            raise UnreadableFile(NOT_TEXT, source.name)
     if mixed:
         raise UnreadableFile(
             "{}: is partly UTF-8 and partly not; save it as CSV in UTF-8 or as XLSX.", source.name
