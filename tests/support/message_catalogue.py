@@ -31,7 +31,7 @@ from toolkit.http.tokens import MAKE_A_SECRET
 from toolkit.intake import checks, workbooks
 from toolkit.intake.registration import Likeness
 from toolkit.intake.results import Repair
-from toolkit.intake.tables import NOT_TEXT, TOO_MANY, UNCLOSED
+from toolkit.intake.tables import IS_ROUNDED, NOT_TEXT, TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, partner_notices, runs
 from toolkit.kit import desk, dossier, sales
 from toolkit.language import ENGLISH, OF_SYSTEM, language
@@ -142,7 +142,7 @@ def _of_tables():
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)
     yield from (*AnswerOutcome, *ServiceChange, *Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
-    yield from (NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
+    yield from (NOT_MISLEADING, UNCLOSED, TOO_MANY, IS_ROUNDED, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
     yield from cli.OF_CLICK
     yield from (impossible for _, impossible in WRITES.values())
     # Said in loops over names.

@@ -13,7 +13,7 @@ from toolkit.intake import tables
 from toolkit.intake import workbooks as workbook
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import source_of
-from toolkit.intake.tables import Table
+from toolkit.intake.tables import IS_ROUNDED, Table
 
 TEXT = "saleId;cidade\r\n001;São Paulo\r\n\r\n002;\r\n"
 
@@ -48,11 +48,46 @@ def test_the_delimiter_is_found_out(tmp_path, delimiter):
     assert table.headings == ("saleId", "cidade")
 
 
-@pytest.mark.parametrize("encoding", ["cp850", "mac_roman"])
-def test_text_of_dos_and_of_an_old_mac_is_refused(tmp_path, encoding):
-    (tmp_path / "a.csv").write_text("nome;cidade\nJosé;São Luís\n", encoding)
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("nome;cidade\nJosé;São Luís\n", "cp850"),
+        ("nome;cidade\nJosé;São Luís\n", "mac_roman"),
+        ("<table><tr><td>nome</td></tr></table>", "utf-8"),
+    ],
+)
+def test_text_of_dos_or_an_old_mac_and_a_page_are_refused(tmp_path, text, encoding):
     with pytest.raises(UnreadableFile, match="is no text that can be read"):
-        read(tmp_path / "a.csv")
+        read(file(tmp_path, text.encode(encoding)))
+
+
+def test_a_number_whose_last_digits_are_lost_is_no_sale(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["saleId", "cidade"], [123456789012345, ""], [1234567890123456, ""], ["1,23457E+11", ""]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    bodies = read(tmp_path / "a.xlsx", Headings({"saleId": ()})).bodies()
+    assert [body["saleId"] if line == 2 else str(body["saleId"]) for line, body in bodies] == [
+        "123456789012345",
+        *[IS_ROUNDED] * 2,
+    ]
+
+
+def test_a_workbook_whose_errors_of_formulas_look_empty_is_refused(tmp_path):
+    places = " ".join(
+        f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"' for each in ("office", "table")
+    )
+    cell = '<table:table-cell office:value-type="string" office:string-value="" calcext:value-type="error"/>'
+    with zipfile.ZipFile(tmp_path / "a.ods", "w") as book:
+        book.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        book.writestr("META-INF/manifest.xml", "<manifest/>")
+        book.writestr(
+            "content.xml",
+            f'<a {places} xmlns:calcext="c"><office:body><office:spreadsheet><table:table table:name="1">'
+            f"<table:table-row>{cell}</table:table-row></table:table></office:spreadsheet></office:body></a>",
+        )
+    with pytest.raises(UnreadableFile, match="has errors of formulas"):
+        read(tmp_path / "a.ods")
 
 
 def test_a_workbook_may_have_rows_of_white_space(tmp_path):

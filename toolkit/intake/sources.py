@@ -192,6 +192,11 @@ ERROR_OF_FORMULA: Final = r"^#(N/[AD]|DIV/0!|REF!|VALUE!|VALOR!|NAME\?|NOME\?|NU
 
 IS_ERROR: Final = Message("Holds an error of a formula instead of a value")
 
+ROUNDED: Final = r"^[0-9]([.,][0-9]+)?[Ee]\+[0-9]+$"
+"""A long number as a spreadsheet shortens it."""
+
+IS_ROUNDED: Final = Message("Is a number in scientific notation, whose last digits may be lost")
+
 _FORMULA: Final = "'*[=+\\-@\t\r\n]"  # the start of a formula, however many apostrophes stand before it
 
 _PATTERN: Final = re.compile(_FORMULA)

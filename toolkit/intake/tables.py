@@ -34,8 +34,10 @@ from toolkit.intake.sources import (
     ERROR_OF_FORMULA,
     HEADING_ROWS,
     IS_ERROR,
+    IS_ROUNDED,
     OWN,
     REJECTED_SHEET,
+    ROUNDED,
     Chunk,
     Layout,
     Recognises,
@@ -76,7 +78,8 @@ class DelimitedText:
         self.source = source
         encoding, digest = _examine(source)
         sample = next(_blocks(source, encoding), b"")[:_SAMPLE]
-        if sample[:_HEAD].count(0) > len(sample[:_HEAD]) // 4:  # UTF-16 without a mark, or no text at all
+        # UTF-16 without a mark, no text at all, or a page or XML that is called a workbook
+        if sample[:_HEAD].count(0) > len(sample[:_HEAD]) // 4 or sample.lstrip().startswith(b"<"):
             raise UnreadableFile(NOT_TEXT, source.name)
         self._old_mac = b"\n" not in sample and b"\r" in sample
         text = self._with_line_feeds(sample).decode(errors="ignore")
@@ -367,7 +370,7 @@ class Table:
     def bodies(self) -> Iterator[Body]:
         """Yield the line of each row of the ``whole`` and its cells under the names of their fields.
 
-        An empty cell is an absent value; for one with an error of a formula stands the reason against it.
+        An empty cell is an absent value; for an error of a formula or a rounded number stands the reason.
         """
         for chunk in self.whole:
             cells = [_values(chunk.columns[position]) for position in self.fields.values()]
@@ -397,8 +400,9 @@ Rejected = Mapping[int, Sequence[InvalidField]]  # by line in the file: every re
 def _values(column: pa.StringArray) -> list[Any]:
     texts = pc.utf8_trim(column, characters=TRIMMED)
     cells: list[Any] = [text or None for text in texts.to_pylist()]
-    for row in np.flatnonzero(mask_of(pc.match_substring_regex(texts, ERROR_OF_FORMULA))):
-        cells[row] = invalid("formula", IS_ERROR)
+    for pattern, reason in ((ERROR_OF_FORMULA, IS_ERROR), (ROUNDED, IS_ROUNDED)):
+        for row in np.flatnonzero(mask_of(pc.match_substring_regex(texts, pattern))):
+            cells[row] = invalid("formula", reason)
     return cells
 
 

@@ -42,6 +42,7 @@ class Fault(IntEnum):
     MEMORY = 14
     SECONDS = 15
     DAYS_FROM_1904 = 16
+    ERRORS = 17
 
 
 def main(descriptor: int, memory: int, seconds: int, size: int, *, wanted: str) -> None:
@@ -91,6 +92,8 @@ def _print_sheets(contents: bytes, wanted: str) -> None:
     parts = _Parts(contents)
     if parts.count_from_1904:
         _refuse(Fault.DAYS_FROM_1904)
+    if parts.errors_untold:
+        _refuse(Fault.ERRORS)
     for name in [wanted] if wanted else names:
         try:
             sheet = book.get_sheet_by_name(name)
@@ -119,7 +122,7 @@ def _print_sheet(sheet: calamine.CalamineSheet, errors: Mapping[int, Mapping[int
 def _text(cell: Any) -> str:
     """Return a cell as people see it: whole numbers without a point, dates as YYYY-MM-DD."""
     if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() and abs(cell) < EXACT else repr(cell)
+        return str(int(cell)) if cell.is_integer() and abs(cell) < EXACT else f"{cell:.15g}"
     if isinstance(cell, datetime.datetime):
         return cell.date().isoformat() if cell.time() == datetime.time() else cell.isoformat(" ")
     return str(cell).upper() if isinstance(cell, bool) else str(cell)
@@ -138,13 +141,15 @@ _NAMESPACES: Final = re.compile(r"\{[^}]*\}")
 
 
 class _Parts:
-    """The parts of an XLSX file that say what the reader does not tell; there are none in any other file."""
+    """The parts of an XLSX or ODS file that say what the reader does not tell; others have none."""
 
     def __init__(self, contents: bytes) -> None:
         self._sheets: dict[str, str] = {}
-        self.count_from_1904 = False
+        self.count_from_1904 = self.errors_untold = False
         with suppress(*_UNREADABLE):
             self._archive = zipfile.ZipFile(io.BytesIO(contents))
+            if "content.xml" in self._archive.namelist():  # of an ODS
+                self.errors_untold = b'calcext:value-type="error"' in self._archive.read("content.xml")
             relations = self._tags("xl/_rels/workbook.xml.rels")
             targets = {each["Id"]: each["Target"] for tag, each in relations if tag == "Relationship"}
             for tag, each in self._tags("xl/workbook.xml"):

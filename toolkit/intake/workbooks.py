@@ -157,5 +157,6 @@ REFUSALS: Final = {
     "too much in it; copy the table alone into a new workbook, or save it as CSV.",
     Fault.SECONDS: "{}: takes more than {} seconds to read; copy the table alone into a new workbook, or save "
     "it as CSV.",
+    Fault.ERRORS: "{}: has errors of formulas, which this format does not tell from empty cells; save it as XLSX.",
     Fault.DAYS_FROM_1904: "{}: counts its days from 1904, as old Macs did; save it as CSV.",
 }
