@@ -126,11 +126,13 @@ def test_a_registration_is_tried_again_after_503_only_and_when_the_service_asks_
     assert len(server.requests) == 1
 
 
-def test_a_certificate_that_is_not_trusted_is_told_and_nothing_is_sent(certificate):  # noqa: F811
+def test_a_certificate_that_is_not_trusted_is_told_and_nothing_is_sent(certificate, document):  # noqa: F811
     server = served(Mailbox(), certificate, security="tls")
     server.start()
     with pytest.raises(ServiceError, match="is not trusted here: nothing was sent"):
         PartnerClient(f"https://127.0.0.1:{server.port}", "t").completion("sale-1")
+    with pytest.raises(UploadRefused, match="is not trusted here: nothing was sent"):
+        post_file(f"https://127.0.0.1:{server.port}", form(), document)
     server.stop()
 
 

@@ -292,6 +292,8 @@ def test_a_killed_upload_goes_on_where_it_was(bucket, folder, tmp_path):
     for number in range(150):
         write(folder, f"{number}.pdf", PDF + str(number).encode())
     done = tmp_path / "c.jsonl.done"
+    (tmp_path / "link").symlink_to("c.jsonl")  # as /dev/stdin is one
+    assert upload.journal_of(tmp_path / "link") == done
     with socket.create_server(("127.0.0.1", 0)) as silent:
         nowhere = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         stuck = [*lines[:140], *({**line, "url": nowhere} for line in lines[140:])]  # so it cannot end too soon

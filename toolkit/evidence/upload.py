@@ -122,6 +122,7 @@ def remove_expired(folder: Path, now: datetime) -> None:
 
 def journal_of(credentials: Path) -> Path:
     """Return the file in which uploads with a credentials file note the lines that were sent."""
+    credentials = credentials.resolve()  # beside the file itself, of which /dev/stdin may be another name
     return credentials.with_name(credentials.name + ".done")
 
 

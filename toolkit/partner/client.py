@@ -26,7 +26,7 @@ from toolkit.errors import (
     SettingsError,
     UnreadableFile,
 )
-from toolkit.partner.posting import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE, post_file
+from toolkit.partner.posting import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE, NOT_TRUSTED, post_file
 
 TIMEOUT: Final = urllib3.Timeout(connect=10, read=30)
 
@@ -176,9 +176,7 @@ class PartnerClient:
             if isinstance(reason, ConnectTimeoutError):
                 raise self._away() from None
             if reason is not None and isinstance(next(iter(reason.args), None), SSLCertVerificationError):
-                raise ServiceError(
-                    "The certificate of the service at {} is not trusted here: nothing was sent.", self.base_url
-                ) from None
+                raise ServiceError(NOT_TRUSTED, self.base_url) from None
             raise ServiceUnavailable(
                 "The connection to {} broke after the request was sent: it may have been done.", self.base_url
             ) from None

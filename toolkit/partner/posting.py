@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from ssl import SSLCertVerificationError
 from typing import BinaryIO, Final, Self
 from urllib.parse import urlsplit
 
@@ -117,6 +118,9 @@ HINTS: Final = {
 }
 
 
+NOT_TRUSTED: Final = "The certificate of the service at {} is not trusted here: nothing was sent."
+
+
 def post_file(url: str, fields: Mapping[str, str], path: Path, *, pool: urllib3.PoolManager | None = None) -> None:
     """Send ``path`` to ``url`` with the form ``fields``, streaming, in memory that does not grow with the file.
 
@@ -171,7 +175,9 @@ def _send_once(pool: urllib3.PoolManager, url: str, fields: Mapping[str, str], p
                 response.release_conn()
     except LocationValueError:
         raise InvalidInput("The upload address is not an http or https address.") from None
-    except HTTPError:
+    except HTTPError as error:
+        if isinstance(next(iter(error.args), None), SSLCertVerificationError):
+            raise UploadRefused(NOT_TRUSTED, urlsplit(url).netloc) from None
         return 0
     except OSError as error:
         raise UnreadableFile("The file cannot be read: {}.", error.strerror or "unknown reason") from None
