@@ -301,6 +301,14 @@ def test_a_server_that_does_not_come_up_shows_its_log(own_home):
         embedded.bucket_access(own_home)
 
 
+@pytest.mark.parametrize("damage", ["", "{}", "[]"])
+def test_damaged_keys_of_the_bucket_are_told(own_home, damage):
+    (own_home / "objects").mkdir(parents=True)
+    (own_home / "objects" / "session.json").write_text(damage)
+    with pytest.raises(EmbeddedServiceError, match=r"session\.json is damaged"):
+        embedded.bucket_access(own_home)
+
+
 def test_up_status_and_down(run, own_home):
     environ = {"TOOLKIT_HOME": str(own_home)}
     assert run("status", within=environ).out.count("does not run; it starts at its first use") == 2

@@ -27,6 +27,7 @@ from toolkit.embedded.servers import (
     make_once,
     serving,
 )
+from toolkit.errors import EmbeddedServiceError
 from toolkit.extras import require
 from toolkit.settings import AwsSettings
 
@@ -66,9 +67,21 @@ def bucket_access(home: Path) -> AwsSettings:
     require_installed()
     home = home.resolve()
     endpoint = _S3_SERVER.running(home).url
-    with explained(home / _KEYS):
-        key, secret, token = json.loads((home / _KEYS).read_text("utf-8")).values()
-    return AwsSettings(key, secret, token, NEVER, region=object_server.REGION, s3_endpoint=endpoint)
+    return AwsSettings(*_keys(home), NEVER, region=object_server.REGION, s3_endpoint=endpoint)
+
+
+def _keys(home: Path) -> tuple[str, str, str]:
+    """Return the keys of the session of the S3 server: the access key, its secret, the token."""
+    path = home / _KEYS
+    with explained(path):
+        try:
+            key, secret, token = json.loads(path.read_text("utf-8")).values()
+        except (ValueError, AttributeError):
+            raise EmbeddedServiceError(
+                "{} is damaged. Run toolkit down, delete it, and run toolkit up; earlier upload forms end.",
+                path,
+            ) from None
+    return key, secret, token
 
 
 def _find(home: Path) -> Running | None:
@@ -90,6 +103,7 @@ def _launch(home: Path, owner: Account, lock: int) -> int:
     }
     make_once(home / _KEYS, json.dumps(keys).encode())
     owner.give(home / _KEYS)
+    _keys(home)
     packages = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if Path(path).is_absolute())}
     command = [sys.executable, "-P", object_server.__file__, str(folder)]
     return launch(command, folder / "log", owner=owner.ids, lock=lock, environ=packages)
