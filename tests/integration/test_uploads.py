@@ -5,6 +5,7 @@ import logging
 import signal
 import socket
 import stat
+import unicodedata
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -213,7 +214,7 @@ def test_files_are_found_by_sale_or_by_a_name_that_is_unique(bucket, folder, tmp
     ]
     write(folder, "sale-1/contract.pdf", PDF + b"1")
     write(folder, "sale-2/contract.pdf", PDF + b"2")
-    write(folder, "voice ção.mp3", MP3)
+    write(folder, unicodedata.normalize("NFD", "voice ção.mp3"), MP3)  # as a Mac names it
     uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
     assert (uploaded.files, uploaded.sent, uploaded.skipped, uploaded.failures) == (3, 3, 0, ())
     assert bucket.read(lines[0]["fields"]["key"], 0, 1000) == PDF + b"1"

@@ -17,6 +17,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final
+from unicodedata import normalize
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -205,19 +206,21 @@ def sendable(line: CredentialsLine, root: Path, uses: Mapping[str, int]) -> Path
 
 
 def _find(line: CredentialsLine, root: Path, uses: Mapping[str, int]) -> Path:
-    name = line.file_name
+    name, composed = line.file_name, normalize("NFC", line.file_name)
     if not _plain(name):
         raise NotSent(UploadProblem.OUTSIDE, "fileName is a path, not a plain file name.")
-    candidates = [*([root / line.sale_id / name] if _plain(line.sale_id) else []), root / name]
+    folders = [*([root / line.sale_id] if _plain(line.sale_id) else []), root]
+    spellings = (name, composed, normalize("NFD", name))  # a Mac writes é as e and its accent
+    candidates = [folder / each for folder in folders for each in spellings]
     found = next((path for path in candidates if _is_file(path)), None)
     if found is None:
         place = f"{line.sale_id}/{name}"
         raise NotSent(UploadProblem.NOT_FOUND, "There is no file {}, and none that is called {}.", place, name)
-    if found == root / name and uses[name] > 1:
+    if found.parent == root and uses[composed] > 1:
         raise NotSent(
             UploadProblem.AMBIGUOUS,
             "{} lines have this name: each belongs in a folder named as its sale.",
-            uses[name],
+            uses[composed],
         )
     if not found.resolve().is_relative_to(root):
         raise NotSent(UploadProblem.OUTSIDE, "The file is a link that leads out of the folder.")
@@ -295,7 +298,7 @@ def upload_files(
         raise InvalidInput("There is no folder {}.", folder)
     uses = Counter[str]()
     for _, line in read_credentials(credentials):
-        uses[line.file_name] += 1
+        uses[normalize("NFC", line.file_name)] += 1
         if may_go is not None and not may_go(line):
             raise InvalidInput(
                 "{} sends files to {}, not to the bucket that is set; nothing was sent. If they are meant to go "
