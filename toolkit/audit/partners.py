@@ -7,9 +7,9 @@ answer over HTTP, one by one, or in the workbook that they were sent.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from uuid import UUID
@@ -37,38 +37,24 @@ if TYPE_CHECKING:
     from toolkit.database.connection import Database
 
 
-@dataclass(frozen=True, slots=True)
-class FindingsAsked:
-    """Which findings of ``partner`` are wanted: the ``limit`` whose ids come first, behind the id ``after``.
+def findings_page(
+    audit: Audit,
+    partner: str,
+    statuses: Collection[FindingStatus],
+    *,
+    limit: int,
+    due_before: date | None = None,
+    after: UUID | None = None,
+) -> tuple[list[dict[str, Any]], UUID | None]:
+    """Read one page of a partner's findings under the names that a partner gets them by.
 
-    ``due_before`` is a day in the time zone of the audit.
+    They are the ``limit`` whose ids come first, behind the id ``after``. With them is the ``after`` of the page
+    behind it, if there is one. ``due_before`` is a day in the time zone of the audit.
     """
-
-    partner: str
-    statuses: Collection[FindingStatus]
-    due_before: date | None = None
-    after: UUID | None = None
-    limit: int = 100
-
-
-@dataclass(frozen=True, slots=True)
-class FindingsPage:
-    """A page of findings as of an audit's moment; ``next_after`` asks for the page behind it, if there is one."""
-
-    as_of: datetime
-    findings: Sequence[Mapping[str, Any]]
-    next_after: UUID | None
-
-
-def findings_page(audit: Audit, asked: FindingsAsked) -> FindingsPage:
-    """Read one page of a partner's findings under the names that a partner gets them by."""
-    rows = audit.sql(
-        _PAGE,
-        *(asked.partner, sorted(asked.statuses), NOT_TOLD_TO_PARTNERS),
-        *(asked.due_before, audit.facts.timezone, asked.after, asked.limit + 1),
-    ).to_pylist()
-    found = [{**row, "whatToDo": CODES[row["reason"] or row["code"]].remedy} for row in rows[: asked.limit]]
-    return FindingsPage(audit.facts.as_of, found, UUID(found[-1]["id"]) if len(rows) > asked.limit else None)
+    wanted = partner, sorted(statuses), NOT_TOLD_TO_PARTNERS
+    rows = audit.sql(_PAGE, *wanted, due_before, audit.facts.timezone, after, limit + 1).to_pylist()
+    found = [{**row, "whatToDo": CODES[row["reason"] or row["code"]].remedy} for row in rows[:limit]]
+    return found, UUID(found[-1]["id"]) if len(rows) > limit else None
 
 
 _PAGE: Final = """

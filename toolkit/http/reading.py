@@ -13,12 +13,12 @@ from uuid import UUID
 from fastapi import Depends, FastAPI, Request, Response
 from pydantic import AwareDatetime, ConfigDict, Field
 
-from toolkit.audit.partners import FindingsAsked, findings_page
+from toolkit.audit.partners import findings_page
 from toolkit.contract.codes import CODES, Severity
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.fields import Birthdate, RequestModel, parse
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status
-from toolkit.contract.people import PartnerAccess, TokenScope
+from toolkit.contract.people import TokenScope
 from toolkit.contract.resources import AnswerBody
 from toolkit.errors import InvalidField, InvalidFields
 from toolkit.evidence.gate import EvidenceOfType, SaleGate, sale_gate
@@ -190,19 +190,21 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
     async def list_findings(
         bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)], request: Request
     ) -> Response:
-        asked = _findings_asked(request.query_params.multi_items(), access_of(bearer, settings))
+        partner = access_of(bearer, settings).partner
+        asked = _findings_asked(request.query_params.multi_items())
         audit = await workers.run(backend.newest_audit)
-        tag = f'"{sha256(repr((audit.facts.run, asked)).encode()).hexdigest()[:32]}"'
+        tag = f'"{sha256(repr((audit.facts.run, partner, asked)).encode()).hexdigest()[:32]}"'
         # The partner alone may keep the answer, and asks each time whether it still holds.
         kept = {"ETag": tag, "Cache-Control": "private, no-cache"}
         if tag in re.findall(r'"[^"]*"', request.headers.get("if-none-match", "")):
             return Response(status_code=304, headers={**EVERYWHERE, **kept})
-        page = await workers.run(lambda: findings_page(audit, asked))
+        found, after = await workers.run(lambda: findings_page(audit, partner, **asked))
+        page = {"as_of": audit.facts.as_of, "findings": found, "next_after": after}
         return answer(200, PartnerFindings.model_validate(page), kept)
 
 
-def _findings_asked(given: Sequence[tuple[str, str]], access: PartnerAccess) -> FindingsAsked:
-    """Read the parameters of ``GET /findings``.
+def _findings_asked(given: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Read the parameters of ``GET /findings`` as those of ``findings_page``.
 
     Raises:
         InvalidFields: each parameter that cannot be used.
@@ -214,4 +216,4 @@ def _findings_asked(given: Sequence[tuple[str, str]], access: PartnerAccess) -> 
     statuses = (
         STANDING if query.status is FindingStatus.OPEN else {query.status} if query.status else FindingStatus
     )
-    return FindingsAsked(access.partner, tuple(sorted(statuses)), query.due_before, query.after, query.limit)
+    return {**query.model_dump(exclude={"status"}), "statuses": sorted(statuses)}

@@ -23,7 +23,7 @@ from pydantic import AfterValidator, Field
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.audit.folder import Audit, AuditFacts
-from toolkit.audit.partners import FindingsAsked, FindingsPage, findings_page
+from toolkit.audit.partners import findings_page
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import STANDING
@@ -212,15 +212,18 @@ class _Telling:
     within: int
     standing: pa.Table
 
-    def read(self, own: Audit) -> tuple[Audited | None, FindingsPage | None]:
-        """Read what a mail to the partner shows, and what its webhook gets."""
+    def read(self, own: Audit) -> tuple[Audited | None, dict[str, Any] | None]:
+        """Read what a mail to the partner shows, and the findings that its webhook gets."""
         lists = read_audited(own, with_work=False) if self.address.mail else None
-        asked = FindingsAsked(self.partner, STANDING, limit=POSTED)
-        return lists, findings_page(own, asked) if self.address.webhook is not None else None
+        if self.address.webhook is None:
+            return lists, None
+        page, after = findings_page(own, self.partner, STANDING, limit=POSTED)
+        dated = [{name: _written(value) for name, value in each.items()} for each in page]
+        return lists, {"findings": dated, "more": after is not None}
 
     def made(
-        self, lists: Audited | None, page: FindingsPage | None
-    ) -> tuple[dict[str, bytes], FindingsPage | None]:
+        self, lists: Audited | None, page: dict[str, Any] | None
+    ) -> tuple[dict[str, bytes], dict[str, Any] | None]:
         """Make the files of the mail, by their names, of what ``read`` returned."""
         files: dict[str, bytes] = {}
         if lists is not None:
@@ -249,7 +252,7 @@ class _Telling:
             connection.execute(insert(partner_notices).values(new).on_conflict_do_nothing())
             return connection.execute(self._waiting).one_or_none() is not None
 
-    def tell(self, files: Mapping[str, bytes], page: FindingsPage | None) -> PartnerTold | None:
+    def tell(self, files: Mapping[str, bytes], page: dict[str, Any] | None) -> PartnerTold | None:
         """Tell the partner, if there is still anything to tell, by what ``made`` returned."""
         database = self.kit.database
         with database.transaction() as connection:
@@ -304,7 +307,7 @@ class _Telling:
         return sa.select(partner_notices).where(*mine)
 
     def _deliver(
-        self, id_: UUID, done: PartnerTold, files: Mapping[str, bytes], page: FindingsPage | None
+        self, id_: UUID, done: PartnerTold, files: Mapping[str, bytes], page: dict[str, Any] | None
     ) -> tuple[dict[str, str], str | None]:
         """Deliver by each of the partner's channels; the hashes of the files, and the first problem."""
         problems: list[str | None] = []
@@ -313,7 +316,10 @@ class _Telling:
         if files:
             problems.append(self.mailer.send(id_, self.address.mail, subject, text, files))
         if page is not None and self.address.webhook is not None:
-            document = self._document(id_, done, page) | {"subject": subject, "text": text}
+            document: dict[str, Any] = {"id": str(id_), "kind": "findings", "partner": self.partner}
+            document["asOf"] = self.facts.as_of.isoformat()
+            document |= {str(stage): number for stage, number in done.stages.items()}
+            document |= page | {"subject": subject, "text": text}
             hashes["webhook"] = sha256(json.dumps(document, ensure_ascii=False).encode()).hexdigest()
             problems.append(post_signed(self.address.webhook, self.address.secret(self.place), document))
         return hashes, next((problem for problem in problems if problem), None)
@@ -330,18 +336,6 @@ class _Telling:
         wanted = [part for part in SENTENCES if part != "files" or self.address.mail]
         subject, *lines = (spoken.text(SENTENCES[part]).format(**values) for part in wanted)
         return subject, "\n".join([f"{subject}.", *lines, ""])
-
-    def _document(self, id_: UUID, done: PartnerTold, page: FindingsPage) -> dict[str, Any]:
-        dated = ({name: _written(value) for name, value in each.items()} for each in page.findings)
-        return {
-            "id": str(id_),
-            "kind": "findings",
-            "partner": self.partner,
-            "asOf": page.as_of.isoformat(),
-            **{str(stage): number for stage, number in done.stages.items()},
-            "findings": list(dated),
-            "more": page.next_after is not None,
-        }
 
 
 def _written(value: object) -> object:
