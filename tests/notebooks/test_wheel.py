@@ -136,6 +136,8 @@ def deserved():
 
 def assert_everything_appears(report, page):
     """The sample tells of whatever a report can show: every code of the catalogue among its findings of now."""
+    newest = datetime.fromisoformat(report["withdrawals"][0]["withdrawnAt"])
+    assert datetime.now(UTC) - newest < timedelta(hours=12)  # that of the story's last day
     codes = {each["code"] for each in report["findings"] if each["status"] != "resolved"}
     codes |= {each["reason"] for each in report["findings"]} - {None}
     codes |= {each["code"] for each in report["unusableFiles"]}

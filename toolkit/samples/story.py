@@ -88,6 +88,7 @@ class Telling:
                 self.act(day)
                 self.database = now.at(_standing(moment))
                 self._audit()
+        self.database = now
 
     def act(self, day: int) -> None:
         """Do everything that others do on a day."""
