@@ -36,12 +36,12 @@ def do_the_main_job(kit: Kit, out: Path) -> None:
         parameters = [(parameter, str(value.absolute())) for parameter, value in given]
         return run_notebook(path, parameters, done, timeout=TIMEOUT, environ=kit.environ).results
 
-    folder, zone = out / "sample-data", kit.settings.timezone
+    folder = out / "sample-data"
     with ThreadPoolExecutor() as threads:  # the embedded ones start side by side
         opened = threads.submit(lambda: kit.bucket)
         end = story.end_of_story(kit.database, make_samples(), kit.clock())
         bucket = opened.result()
-    samples = make_samples(end=end.astimezone(zone))
+    samples = make_samples(end=end.astimezone(kit.settings.timezone))
     write_samples(samples, folder)
     files, counts = len(samples.files), map(len, (samples.clients, samples.sales, samples.files))
     show("Sample data: {} clients, {} sales and {} evidence files: {}", *counts, folder)
@@ -54,10 +54,7 @@ def do_the_main_job(kit: Kit, out: Path) -> None:
     )
     with Inspector() as one, Inspector() as other:
         store = S3Store(bucket.name, "", access_settings(kit.settings), "", embedded=bucket.embedded)
-        telling = story.Telling(
-            *(kit.database, bucket, samples, folder, zone, kit.log_keys, kit.log_signer),
-            *((one, other), store, kit.audit_plan()),
-        )
+        telling = story.Telling(kit, kit.database, samples, folder, (one, other), store)
         telling.past()
         telling.load_sales(0)
         given = ("manifest", folder / "manifest.csv"), ("files", folder / "files")

@@ -6,21 +6,18 @@ first at what is there already, so that a second telling adds nothing, and one t
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
 from toolkit.audit.changes import audits_until
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.audit.publish import AuditPlan
 from toolkit.audit.run import make_audit
 from toolkit.audit.waivers import add_waivers, all_waivers, revoke_waiver
-from toolkit.bucket.client import Bucket
 from toolkit.bucket.file_store import DEFAULT_TYPE, S3Store
 from toolkit.contract.codes import missing_code
 from toolkit.contract.deadlines import Clock, wall_clock
-from toolkit.contract.events import LogKeys
 from toolkit.contract.evidence import EvidenceType, object_key
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.contract.waivers import WaiverRequest
@@ -33,7 +30,7 @@ from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.records import withdraw
 from toolkit.intake.registration import client_ids
 from toolkit.intake.sales import load_sales
-from toolkit.log.notes import LogSigner
+from toolkit.kit.connection import Kit
 from toolkit.log.sealing import seal_events
 from toolkit.partner import post_file
 from toolkit.samples.dataset import SampleFile, Samples, manifest_row, write_sales
@@ -60,20 +57,18 @@ def end_of_story(database: Database, samples: Samples, now: datetime) -> datetim
 
 @dataclass
 class Telling:
-    """One telling of the story, and what happened in it; sales come from ``folder``, dated in ``timezone``."""
+    """One telling of the story, and what happened in it; sales come from ``folder``.
 
+    The clock of ``database`` stands on the day that is told of.
+    """
+
+    kit: Kit
     database: Database
-    bucket: Bucket
     samples: Samples
     folder: Path
-    timezone: tzinfo
-    keys: LogKeys
-    signer: LogSigner | None
     inspectors: tuple[Inspector, ...]
     store: S3Store
     """The bucket, for what is done in it past the toolkit."""
-    plan: AuditPlan
-    """The place of its audits."""
     audits: int = 0
     withdrawn: int = 0
     completed: int = 0
@@ -111,13 +106,13 @@ class Telling:
         path = self.folder / "sales.csv"
         clients = client_ids(self.database, [person["external_id"] for person in self.samples.clients])
         write_sales(self.samples.sales, path, clients, day=day)
-        load_sales(self.database, path, timezone=self.timezone)
+        load_sales(self.database, path, timezone=self.kit.settings.timezone)
 
     def _send(self, file: SampleFile, partner: str) -> None:
         """Ask for credentials on that day, and send the file if it is sent; its form is one of today."""
         asked = request_upload(
             self.database,
-            self.bucket,
+            self.kit.bucket,
             file.sale_id,
             manifest_row(file),
             requested_by=PARTNER,
@@ -127,7 +122,7 @@ class Telling:
         if not file.attempt.is_sent:
             return
         until = datetime.now(UTC) + timedelta(seconds=_LIMITS.ttl_seconds)
-        form = self.bucket.presign_post(asked.fields["key"], max_bytes=_LIMITS.max_bytes, expires_at=until)
+        form = self.kit.bucket.presign_post(asked.fields["key"], max_bytes=_LIMITS.max_bytes, expires_at=until)
         post_file(form.url, form.fields, self.folder / file.place)
 
     def _go_past_the_toolkit(self, day: int) -> None:
@@ -161,7 +156,7 @@ class Telling:
     def _complete(self, day: int) -> None:
         for sale in self.samples.sales:
             if sale.scenario.completed == day:
-                done = complete_sale(self.database, self.bucket, sale.id, self.inspectors[0])
+                done = complete_sale(self.database, self.kit.bucket, sale.id, self.inspectors[0])
                 self.completed += done.completed_at is not None and not done.already
 
     def _waive(self, day: int) -> None:
@@ -181,10 +176,10 @@ class Telling:
                 revoke_waiver(self.database, before.id, reason=reason, revoked_by=COMPLIANCE)
 
     def _audit(self) -> None:
-        sync_bucket(self.database, self.bucket)
-        verify_contents(self.database, self.bucket, inspectors=self.inspectors)
-        seal_events(self.database, self.signer, self.keys)
-        make_audit(self.database, self.plan, verified_first=True)
+        sync_bucket(self.database, self.kit.bucket)
+        verify_contents(self.database, self.kit.bucket, inspectors=self.inspectors)
+        seal_events(self.database, self.kit.log_signer, self.kit.log_keys)
+        make_audit(self.database, self.kit.audit_plan(), verified_first=True)
         self.audits += 1
 
     def _last_audit(self) -> datetime | None:
