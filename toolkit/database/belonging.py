@@ -100,16 +100,16 @@ def check_service(connection: Connection) -> bool:
     Raises:
         WrongService: it belongs to another one; nothing was written.
     """
-    known, this = _service_of(connection), identity_of(connection)
-    if known is not None and not known.is_same(this):
+    this, *known = identities_of(connection)
+    if known and not known[0].is_same(this):
         raise WrongService(
             "The toolkit's tables here were recorded for the service in {}, and this is {}. Nothing was written. "
             "Check DATABASE_URL; if the database was restored in another place, or has really moved, run: "
             "toolkit db adopt",
-            known,
+            known[0],
             this,
         )
-    return known is not None
+    return bool(known)
 
 
 def belong_to_service(connection: Connection, now: datetime) -> None:
@@ -141,21 +141,14 @@ def check_replica(database: Database, replica: Database) -> None:
 def adopt_service(database: Database) -> tuple[ServiceIdentity | None, ServiceIdentity]:
     """Let the database belong to the service that is read now: the former one and this one."""
     with database.transaction() as connection:
-        former, this = _service_of(connection), identity_of(connection)
+        this, *former = identities_of(connection)
         _keep(connection, this, stamp(connection))
-    return former, this
+    return former[0] if former else None, this
 
 
 def _bucket_of(connection: Connection) -> str | None:
     found: str | None = connection.scalar(sa.text(f"SELECT {BUCKET_OF_DATABASE}"))  # a constant
     return found
-
-
-def _service_of(connection: Connection) -> ServiceIdentity | None:
-    kept = adopted_services.c
-    query = sa.select(kept.cluster, kept.database, kept.name).order_by(kept.id.desc()).limit(1)
-    row = connection.execute(query).one_or_none()
-    return None if row is None else ServiceIdentity(*row)
 
 
 def identities_of(connection: Connection) -> list[ServiceIdentity]:
