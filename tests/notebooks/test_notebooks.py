@@ -115,7 +115,7 @@ def test_each_notebook_runs_on_a_service_with_one_sale(office):
     assert (office / "reports").is_dir()
     history, told = ran("04_job_history")
     assert history["runs"] == 0
-    assert "Nothing ran yet. A scheduler starts jobs: toolkit job --help" in told
+    assert "nightly never ran; see: toolkit job list" in told
     assert ran("06_compare_moments")[0]["resolved"] == 0
     assert ran("07_partners")[0]["partners"] == 1
     verified, _ = ran("08_verify_contents")

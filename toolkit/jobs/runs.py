@@ -224,7 +224,9 @@ def job_history(kit: Kit, *, job: str = "nightly", runs: int = 60) -> Shown[Sequ
     found, zone = runs_of(kit.database, job.strip() or None, runs), kit.settings.timezone
     facts = {status.value: sum(run.status == status for run in found) for status in RunStatus}
     if not found:
-        return Shown(found, [say("Nothing ran yet. A scheduler starts jobs: toolkit job --help")], {"runs": []})
+        told = Message("Nothing ran yet. A scheduler starts jobs: toolkit job --help")
+        told = Message("{} never ran; see: toolkit job list", job.strip()) if job.strip() else told
+        return Shown(found, [say(told)], {"runs": []})
     rows = []
     for run in found:
         open_ = open_sales(counts_of(run.steps)).get("open", "")
