@@ -108,6 +108,7 @@ def test_personal_data_are_masked_unless_a_reason_is_given_which_the_log_tells(k
         (lambda kit: kit.audit("next year"), InvalidInput, "is not a time"),
         (lambda kit: kit.audit(engine="oracle"), InvalidInput, "An engine is duckdb or spark"),
         (lambda kit: kit.sale("x"), SaleNotFound, "There is no sale with the id 'x'."),
+        (lambda kit: kit.sale(7), SaleNotFound, "There is no sale with the id '7'."),
     ],
 )
 def test_a_mistake_is_an_error_of_the_toolkit(kit, call, error, told):

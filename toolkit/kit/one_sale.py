@@ -59,7 +59,7 @@ class OneSale(Services):
         audit = None
         with suppress(NoAudit):
             audit = self.last_audit()
-        case = sale_case(self.database, sale_id.strip(), audit=audit)
+        case = sale_case(self.database, str(sale_id).strip(), audit=audit)
         if unmask is not None:
             self.unmask(unmask, what)
         return case, self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
