@@ -303,9 +303,10 @@ class Kit(OneSale):
 
         plan = self.audit_plan()
         if str(place) == "latest":
-            return AuditResult(latest_audit(plan.store, plan.copies), self)
-        around, slash, name = str(place).rstrip("/").rpartition("/")
-        found = open_audit(name, self.file_store(around or slash or "."), plan.copies)
+            found = latest_audit(plan.store, plan.copies)
+        else:
+            around, slash, name = str(place).rstrip("/").rpartition("/")
+            found = open_audit(name, self.file_store(around or slash or "."), plan.copies)
         found.verify()
         return AuditResult(found, self)
 
