@@ -333,6 +333,7 @@ DOCUMENTS = (
     World("after a shell script",
         lambda: b"#!/bin/sh\nexit 0 # " + b"x" * 99 + b"\n" + pdf(), COUNTS, ("APPENDED",)),
     World("after HTML", lambda: b"\xef\xbb\xbf \n<html><script>x</script>\n" + pdf(), "text/html"),
+    World("after another document", lambda: page(TEXT) + page(TEXT), COUNTS, ("APPENDED",)),
     World("before an MP3", lambda: pdf() + tone(), COUNTS, ("APPENDED",)),
     World("before a ZIP", lambda: pdf() + zip_file(), COUNTS, ("APPENDED",)),
     World("a shell of a document", lambda: b"%PDF-1.7\nstartxref\n0\n%%EOF\n", DAMAGED),

@@ -99,9 +99,15 @@ def _around(path: Path) -> set[ActivePart] | None:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         end = data.rfind(b"%%EOF")
         behind = data[end + 5 :]
-        if data.rfind(b"startxref", max(0, end - _END_WITHIN), max(0, end)) < 0 or re.search(rb"\d obj\b", behind):
+        named = data.rfind(b"startxref", max(0, end - _END_WITHIN), max(0, end))
+        if named < 0 or re.search(rb"\d obj\b", behind):
             return None
-        before = data[: max(0, data.find(b"%PDF-"))]
+        start, last = max(0, data.find(b"%PDF-")), data.rfind(b"%PDF-", 0, end)
+        place = re.match(rb"\s+(\d{1,12})", data[named + 9 : named + 40])
+        at = last + int(place[1]) if place else 0
+        if re.match(rb"xref|\d+ \d+ obj\b", data[at : at + 40]):
+            start = last  # the end is that of another document, which stands behind a whole one
+        before = data[: min(start, _END_WITHIN)]
         found = {ActivePart.UNCLEAR} if data.find(_HOLE, 0, end) >= 0 else set()
     appended = max(len(before.strip()), len(behind.strip(b"\0 \r\n\t"))) > _AROUND
     return found | {ActivePart.APPENDED} if appended else found
