@@ -49,19 +49,19 @@ CODECS = {
 """FFmpeg's container, codec and samples a second of each kind of recording."""
 
 
-def encoded(samples, container="MP3", rate=None, tracks=1, **options):
+def encoded(samples, container="MP3", rate=None, tracks=1, layout=None, **options):
     """A recording of samples from -1 to 1, in the last of its tracks; a second dimension holds channels."""
     muxer, codec, usual = CODECS[container]
     rows = samples.reshape(len(samples), -1).T.astype(np.float32)
-    layout = "mono" if len(rows) == 1 else "stereo"
+    layout = layout or ("mono" if len(rows) == 1 else "stereo")
     buffer = io.BytesIO()
     with av.open(buffer, "w", muxer, options) as out:
         streams = [out.add_stream(codec, rate=rate or usual, layout=layout) for _ in range(tracks)]
         for stream in streams:
             if container == "WMA":
                 stream.bit_rate = 64_000
-            heard = np.ascontiguousarray(rows if stream is streams[-1] else rows * 0)
-            frame = av.AudioFrame.from_ndarray(heard, "fltp", layout)
+            heard = rows if stream is streams[-1] else rows * 0
+            frame = av.AudioFrame.from_ndarray(heard.T.reshape(1, -1), "flt", layout)
             frame.sample_rate, frame.pts = rate or usual, 0
             for each in (frame, None):
                 out.mux(stream.encode(each))

@@ -187,6 +187,11 @@ RECORDINGS = (
         lambda: encoded(np.stack([spoken(), sine(440, np.arange(len(spoken())) / RATE)], axis=1), "MP3"),
         COUNTS,
     ),
+    World(
+        "a voice in one of eight channels",
+        lambda: encoded(np.stack([spoken(), *[spoken() * 0] * 7], axis=1), "WAV", layout="7.1"),
+        COUNTS,
+    ),
     World("a voice twice as fast", lambda: encoded(spoken()[::2], "WAV"), COUNTS),
     World("a voice four times as fast", lambda: encoded(spoken()[::4], "WAV"), COUNTS, SPEECHLESS),
     World("a voice on a DC offset", lambda: encoded(spoken() / 2 + 0.3, "WAV"), COUNTS),

@@ -38,6 +38,7 @@ _PARTS_A_SECOND: Final = 20
 _SOUND_SECONDS: Final = 0.25  # of sound, in all parts together: with less it is silent, a click is no voice
 SLOWEST_RATE: Final = 4000  # samples a second of the poorest speech; a file that claims fewer is shorter
 _BLOCK_SAMPLES: Final = 1 << 18
+_PLANES: Final = 8  # channels, each a plane of its own, from which on PyAV reads beyond their end
 LOST: Final = 0.01  # the part of a recording that may be missing or fail to decode before it is damaged
 LOST_SECONDS: Final = 0.15  # may be missing at any length: encoders add a few frames at the start and the end
 _VOICE_RATE: Final = 16_000
@@ -258,6 +259,8 @@ class _Sound:
 
 def _samples(frame: AudioFrame) -> NDArray[np.float32]:
     """Return the samples of a frame from -1 to 1, a row for each channel."""
+    if frame.format.is_planar and frame.layout.nb_channels >= _PLANES:
+        (frame,) = AudioResampler(format=frame.format.packed).resample(frame)
     raw = frame.to_ndarray()
     if not frame.format.is_planar:
         raw = raw.reshape(-1, frame.layout.nb_channels).T
@@ -274,7 +277,7 @@ class _Speech:
         self._detector = _silero()
         if self._detector is not None:
             self._detector.reset()
-        self._resampler = AudioResampler(format="fltp", rate=_VOICE_RATE)
+        self._resampler = AudioResampler(format="flt", rate=_VOICE_RATE)
         self._samples, self._windows, self._left = bytearray(), 0, float(_SPEECH_SECONDS)
 
     @property
@@ -290,10 +293,10 @@ class _Speech:
         try:
             heard = self._resampler.resample(frame)
         except ValueError:  # the recording changed its rate or its channels
-            self._resampler = AudioResampler(format="fltp", rate=_VOICE_RATE)
+            self._resampler = AudioResampler(format="flt", rate=_VOICE_RATE)
             heard = self._resampler.resample(frame)
         for each in heard:
-            self._samples += _one_channel(each.to_ndarray()).tobytes()
+            self._samples += _one_channel(_samples(each)).tobytes()
         step = 4 * _VOICE_WINDOW
         for start in range(0, len(self._samples) - step + 1, step):
             self._windows += self._detector.process(self._samples[start : start + step]) >= _VOICE
