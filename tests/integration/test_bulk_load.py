@@ -120,9 +120,17 @@ def test_a_row_whose_cells_cannot_be_told_apart_is_rejected_again_as_it_is(load,
     assert counts(load(path)) == (0, 2, 0)
 
 
-@pytest.mark.parametrize("name", ["João".encode().decode("cp1252"), "Jo?o", "Jo\ufffdo"])
-def test_a_name_that_lost_its_accents_is_doubtful(load, name, tmp_path):
-    assert load(write_csv(tmp_path / "a.csv", [client(1, firstName=name)])).warnings == {"MISREAD": 1}
+@pytest.mark.parametrize(
+    ("cell", "doubt"),
+    [
+        ({"firstName": "João".encode().decode("cp1252")}, "MISREAD"),
+        ({"firstName": "Jo?o"}, "MISREAD"),
+        ({"address__city": "S\ufffdo Paulo"}, "MISREAD"),
+        ({"address__addressNumber": "2026-05-03"}, "NUMBER_IS_DATE"),
+    ],
+)
+def test_what_another_program_spoiled_is_doubtful(load, cell, doubt, tmp_path):
+    assert load(write_csv(tmp_path / "a.csv", [client(1, **cell)])).warnings == {doubt: 1}
 
 
 def test_a_file_may_be_called_by_any_bytes(load, tmp_path):

@@ -144,7 +144,7 @@ anything = st.text(max_size=12) | st.text("0123456789.-/ ()+'Ee,\u00a0\u200b\x00
 spaces = st.sampled_from(["", "", "", *TRIMMED])
 
 
-OF_CELLS = {QualityWarning.NUMBER_ROUNDED, QualityWarning.MISREAD}
+OF_CELLS = {QualityWarning.NUMBER_ROUNDED, QualityWarning.NUMBER_IS_DATE, QualityWarning.MISREAD}
 
 
 def warnings_for(client, today):

@@ -85,6 +85,7 @@ class QualityWarning(LabelledEnum):
     BIRTHDATE_IN_FUTURE = "BIRTHDATE_IN_FUTURE", "birthdate lies in the future"
     BIRTHDATE_TOO_OLD = "BIRTHDATE_TOO_OLD", f"birthdate lies more than {OLDEST_YEARS} years ago"
     MISREAD = "MISREAD", "a name or an address has lost its accents, or was read in another encoding"
+    NUMBER_IS_DATE = "NUMBER_IS_DATE", "a date in the place of a number; a spreadsheet may have made it of 3-5"
     NUMBER_ROUNDED = "NUMBER_ROUNDED", "a number in scientific notation; its last digits may be lost"
     OTHER_VALUES = (
         "OTHER_VALUES",

@@ -276,6 +276,8 @@ _MAY_BE_ROUNDED: Final = ("external_id", "rg", "number_on_dealership", "enrollme
 
 _ROUNDED: Final = r"^[0-9]+([.,][0-9]+)?[Ee]\+?[0-9]+$"
 
+_DATED: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+
 _WORDS: Final = ("first_name", "last_name", "neighborhood", "address", "city")
 _MISREAD: Final = "[ÃÂ][^\\x00-\\x7f]|\ufffd|(?i:[a-zà-ÿ]\\?+[a-zà-ÿ])"
 """The letter ã in UTF-8 that was read as Windows-1252, and what stands for a letter that an encoding lacks."""
@@ -294,6 +296,7 @@ def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tu
     yield QualityWarning.BIRTHDATE_TOO_OLD, mask_of(pc.less(birthdate, oldest_birthdate(today).isoformat()))
     for warning, names, pattern in (
         (QualityWarning.NUMBER_ROUNDED, _MAY_BE_ROUNDED, _ROUNDED),
+        (QualityWarning.NUMBER_IS_DATE, (*_MAY_BE_ROUNDED, "address_number"), _DATED),
         (QualityWarning.MISREAD, _WORDS, _MISREAD),
     ):
         yield warning, np.logical_or.reduce([_matches(settled[name], pattern) for name in names])
