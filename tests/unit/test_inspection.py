@@ -10,7 +10,7 @@ from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, StreamObject
 
 from tests.support.evidence_files import pdf, tone
-from tests.support.made_documents import TEXT, page
+from tests.support.made_documents import TEXT, page, picture
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind
 from toolkit.evidence.inspection import SECONDS, Inspector, inspect_file
@@ -171,6 +171,7 @@ def test_other_contents_have_another_form(tmp_path):
         form(tmp_path, document("sound", "a", ["c"])),
         *(form(tmp_path, page(TEXT, page=NOTE % note)) for note in (b"/V (Ana)", b"/V (Rui)", b"/AS /On", b"")),
         *(form(tmp_path, page(TEXT, page=NOTE % b"/AP << /N 6 0 R >>", objects=(each,))) for each in DRAWN),
+        *(form(tmp_path, picture(bytes(100), 10, mask=each)) for each in DRAWN),
         *(form(tmp_path, mp3(RECORDINGS["POV"][0], f"V-2026-{number:05}")) for number in range(20)),
     ]
     assert len(set(forms)) == len(forms)

@@ -210,5 +210,8 @@ def _pictures(resources: Any, depth: int) -> Iterator[bytes]:
     for _, reference in sorted((objects.get_object() if objects is not None else {}).items()):
         item = reference.get_object()
         if isinstance(item, StreamObject):
-            yield item._data  # noqa: SLF001  # the bytes as they are stored, which pypdf gives by no other name
+            masks = (item.get(name, NullObject()).get_object() for name in ("/SMask", "/Mask"))
+            for each in (item, *masks):  # a mask may hold all that is seen
+                if isinstance(each, StreamObject):
+                    yield each._data  # noqa: SLF001  # the bytes as they are stored, which pypdf gives by no other name
             yield from _pictures(item.get("/Resources"), depth - 1)
