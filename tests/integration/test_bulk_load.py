@@ -120,6 +120,12 @@ def test_a_row_whose_cells_cannot_be_told_apart_is_rejected_again_as_it_is(load,
     assert counts(load(path)) == (0, 2, 0)
 
 
+@pytest.mark.parametrize("error", [" #N/A ", "#N/DISP", "Err:502", "#DESPEJAR!", "########"])
+def test_an_error_of_any_program_is_no_name(load, error, tmp_path):
+    result = load(write_csv(tmp_path / "a.csv", [client(1, firstName=error)]))
+    assert result.reasons == {"firstName: Holds an error of a formula instead of a value": 1}
+
+
 @pytest.mark.parametrize(
     ("cell", "doubt"),
     [

@@ -234,7 +234,7 @@ def _settled(
     repairs = {repair: changed & ~blank for repair, changed in found.items()}
     settled = pc.if_else(pa.array(blank), pa.scalar(None, pa.string()), cells)
     sure = np.where(blank, not each.required, sure)
-    errors = _matches(given, ERROR_OF_FORMULA)
+    errors = _matches(cells, ERROR_OF_FORMULA)
     refused: list[tuple[int, str]] = [(row, IS_ERROR) for row in np.flatnonzero(errors & wanted).tolist()]
     unsure = wanted & ~sure & ~errors
     if unsure.any():

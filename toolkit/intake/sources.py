@@ -187,8 +187,11 @@ def mask_of(found: pa.BooleanArray) -> Mask:
     return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False))
 
 
-ERROR_OF_FORMULA: Final = r"^#(N/[AD]|DIV/0!|REF!|VALUE!|VALOR!|NAME\?|NOME\?|NULL!|NULO!|NUM!|NÚM!|SPILL!|CALC!)$"
-"""An error that a formula has instead of a value, as Excel shows it in English and Portuguese."""
+ERROR_OF_FORMULA: Final = (
+    r"^(#(N/[AD]|N/DISP|DIV/0!|REF!|VALUE!|VALOR!|NAME\?|NOME\?|NULL!|NULO!|NUM!|NÚM!|SPILL!|DESPEJAR!|CALC!|CÁLC!"
+    r"|##+)|Err:[0-9]{3})$"
+)
+"""What Excel and LibreOffice show instead of a value, in English and Portuguese; ### where a column is narrow."""
 
 IS_ERROR: Final = Message("Holds an error of a formula instead of a value")
 
