@@ -50,7 +50,10 @@ CODECS = {
 
 
 def encoded(samples, container="MP3", rate=None, tracks=1, layout=None, **options):
-    """A recording of samples from -1 to 1, in the last of its tracks; a second dimension holds channels."""
+    """A recording of samples from -1 to 1; a second dimension holds channels.
+
+    They are in the last of its tracks; the others are silent and shorter.
+    """
     muxer, codec, usual = CODECS[container]
     rows = samples.reshape(len(samples), -1).T.astype(np.float32)
     layout = layout or ("mono" if len(rows) == 1 else "stereo")
@@ -60,7 +63,7 @@ def encoded(samples, container="MP3", rate=None, tracks=1, layout=None, **option
         for stream in streams:
             if container == "WMA":
                 stream.bit_rate = 64_000
-            heard = rows if stream is streams[-1] else rows * 0
+            heard = rows if stream is streams[-1] else rows[:, : len(samples) // 2] * 0
             frame = av.AudioFrame.from_ndarray(heard.T.reshape(1, -1), "flt", layout)
             frame.sample_rate, frame.pts = rate or usual, 0
             for each in (frame, None):

@@ -168,8 +168,8 @@ class _Decoding:
             return True  # tags stand behind the last frame of MPEG
         if self._media_type in _FRAMES_ONLY and self._covered < (1 - LOST) * (self._end - (self._begin or 0)):
             return True
-        if not self.whole or self._media_type in _FRAMES_ONLY:
-            return False
+        if not self.whole or self.tracks > 1 or self._media_type in _FRAMES_ONLY:
+            return False  # of several tracks the longest one is declared
         declared = (self._container.duration or 0) / av.time_base
         return self.seconds < declared * (1 - LOST) - LOST_SECONDS
 
