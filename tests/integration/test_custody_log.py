@@ -91,6 +91,7 @@ def test_an_audit_is_made_and_sealed_in_a_database_of_an_older_encoding(
         around = {**bucket_environment, "TOOLKIT_HOME": str(tmp_path), "DATABASE_URL": url}
         assert "1 of 1 sale lacks evidence" in run("audit", ends=3, within=around).out
         assert "\n— evidence-toolkit/custody " in run("log", "checkpoint", within=around).out
+        assert "There is no sale with the id" in run("sale", "show", "V-😀", ends=1, within=around).err
 
 
 def test_every_event_is_an_entry_once_and_each_state_goes_on_from_the_one_before(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import psycopg
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
@@ -45,7 +46,12 @@ def own_sales(connection: Connection, access: PartnerAccess | None, sale_id: str
     if not is_possible_sale_id(sale_id):
         return ()
     query = sa.text(f"WITH {own_sale(service_of(connection))} SELECT * FROM own_sale")
-    return connection.execute(query, own_sale_parameters(access, sale_id)).fetchmany(2)
+    try:
+        return connection.execute(query, own_sale_parameters(access, sale_id)).fetchmany(2)
+    except sa.exc.DataError as error:
+        if not isinstance(error.orig, psycopg.errors.UntranslatableCharacter):
+            raise
+        return ()  # a database that is not in UTF-8 holds no such id
 
 
 def one_sale(connection: Connection, access: PartnerAccess | None, sale_id: str) -> Row[Any]:
