@@ -15,7 +15,7 @@ from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.uploaded_sales import MP3, PDF, execute
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
-from toolkit.database.service import constants, evidences, is_null, load_service, sales, tables_in
+from toolkit.database.service import constants, cut_off, evidences, is_null, load_service, sales, tables_in
 from toolkit.errors import AlreadyThere, WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_upload
@@ -232,6 +232,24 @@ def test_a_check_tells_of_keys_that_are_not_in_the_bucket_and_of_what_cannot_be_
 )
 def test_tables_are_found_in_a_statement(statement, tables):
     assert tables_in(statement) == tables
+
+
+CHANCE = "DISTINCT ON without ORDER BY of more columns"
+
+
+@pytest.mark.parametrize(
+    ("statement", "cut"),
+    [
+        ("WITH a AS (SELECT b FROM c FETCH FIRST 20 ROWS ONLY) SELECT b FROM a", "FETCH"),
+        ("SELECT (SELECT a FROM b LIMIT 9) FROM c JOIN LATERAL (SELECT d FROM e LIMIT 9) AS f ON true", None),
+        ("SELECT a FROM (SELECT b FROM c LIMIT 1) AS d", None),
+        ("SELECT DISTINCT ON (a, f(b, c)) a FROM d", CHANCE),
+        ("SELECT DISTINCT ON (a, f(b, c)) a FROM d ORDER BY a, f(b, c)", CHANCE),
+        ("SELECT DISTINCT ON (a, f(b, c)) a FROM d ORDER BY a, f(b, c), e DESC", None),
+    ],
+)
+def test_what_leaves_rows_out_by_chance_is_found(statement, cut):
+    assert cut_off(statement) == cut
 
 
 def test_constants_and_nulls_are_found():

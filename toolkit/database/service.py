@@ -286,6 +286,13 @@ def _service(text: str, source: Path | None) -> Service:
     for name in ("sales", "records"):
         if absent := [column for column in REQUIRED[name] if is_null(statements[name], column)]:
             raise SettingsError("{}, {}: {} is NULL, and no audit can be made without it.", place, name, absent[0])
+    for name in COLUMNS:
+        if made := [each for value in _values_called(statements[name], "id") for each in _CHANCE.findall(value)]:
+            raise SettingsError(
+                "{}, {}: id is made by {}, and would be another one at the next reading. Make it of columns that "
+                "stay, such as CAST(md5(...) AS uuid).",
+                *(place, name, made[0]),
+            )
     for (name, column), codes in _CODES.items():
         if rest := [each for value in _values_called(statements[name], column) for each in _REST.findall(value)]:
             raise SettingsError(
@@ -344,21 +351,35 @@ _BEFORE_TABLES: Final = frozenset(("FROM", "JOIN", "INTO", "UPDATE", "USING", "T
 _AFTER_TABLES: Final = frozenset(
     ("SELECT", "WITH", "VALUES", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "SET", "RETURNING")
 )
-_CALLED: Final = re.compile(rf"\bAS\s+({_NAME})\s*(?=,|\bFROM\b|$)", re.IGNORECASE)
-_CAST: Final = r"(?:\s*::\s*\w+)?\s*"
+_CALLED: Final = re.compile(rf"\bAS\s+({_NAME})\s*(?=,|\b(?:FROM|WHERE|UNION)\b|$)", re.IGNORECASE)
+_CAST: Final = r"""(?:\s*::\s*[\w."]+(?:\s+varying)?(?:\(\d+\))?)?\s*"""
 _ALONE: Final = re.compile(rf"(?:^|,)\s*{_TEXT}{_CAST}$")
 _SELECT: Final = re.compile(r"\bSELECT\b(?:\s+DISTINCT\b)?", re.IGNORECASE)
 _CASE: Final = re.compile(rf"\bEND\b{_CAST}$", re.IGNORECASE)
 _OUTCOME: Final = re.compile(rf"\b(?:THEN|ELSE)\s+{_TEXT}{_CAST}(?=\b(?:WHEN|ELSE|END)\b)", re.IGNORECASE)
 _REST: Final = re.compile(
-    rf"(?is)(?:^|,)\s*CASE\s+(?!WHEN\b).*\bELSE\s+('(?:[^']|'')*'|TRUE){_CAST}\bEND\b{_CAST}$"
+    rf"(?is)(?:^|,)\s*(?:\w*\s*\(\s*)*CASE\s+(?!WHEN\b).*"
+    rf"\bELSE\s+\(*('(?:[^']|'')*'|TRUE){_CAST}\)*\s*\bEND\b(?!.*\bEND\b)"
+)
+_DEFAULT: Final = re.compile(
+    rf"(?is)(?:\bELSE|\bCOALESCE\s*\(.*,)\s*\(*('(?:[^']|'')*'|TRUE){_CAST}(?=\)|\bEND\b)"
+)
+_CHANCE: Final = re.compile(
+    r"\b(gen_random_uuid|uuid_generate_v[14]\w*|uuidv[47]|random|nextval|row_number(?=\s*\(\s*\)\s*OVER\s*\(\s*\)))\s*\(",
+    re.IGNORECASE,
 )
 _CUT: Final = re.compile(r"\b(?:LIMIT|OFFSET|FETCH|TABLESAMPLE)\b", re.IGNORECASE)
+_CUT_WITHIN: Final = re.compile(
+    r"\b(?:LIMIT(?=\s+(?:[2-9]|1\d))|FETCH(?=\s+\w+\s+(?:[2-9]|1\d))|TABLESAMPLE)\b", re.IGNORECASE
+)
+_BEFORE_ROWS: Final = re.compile(r"(?:^|\b(?:FROM|JOIN|AS|MATERIALIZED|UNION|ALL))\s*$", re.IGNORECASE)
 _NUMBERED: Final = re.compile(
     r"\bROW_NUMBER\s*\(\s*\)\s*OVER\s*\(\s*PARTITION\b(?:(?!\bORDER\b)[^()])*\)", re.IGNORECASE
 )
-_DISTINCT: Final = re.compile(r"\bDISTINCT\s+ON\b(?!.*\bORDER\s+BY\b)", re.IGNORECASE | re.DOTALL)
-_POSIX_ZONE: Final = re.compile(r"\bTIME\s+ZONE\s+'((?:UTC|GMT)?\s*[+-]\d[^']*)'", re.IGNORECASE)
+_DISTINCT: Final = re.compile(r"\bDISTINCT\s+ON\s+_(\d+)(?:.*\bORDER\s+BY\b(.*))?", re.IGNORECASE | re.DOTALL)
+_POSIX_ZONE: Final = re.compile(
+    r"\bTIME(?:\s+ZONE\s+|ZONE\s*\(\s*)'((?:Etc/)?[A-Z]*\s*[+-]\d[^']*)'", re.IGNORECASE
+)
 
 
 def cut_off(statement: str) -> str | None:
@@ -369,13 +390,16 @@ def cut_off(statement: str) -> str | None:
     left = _QUOTED.sub("", statement)
     if _NUMBERED.search(left):
         return "row_number() without ORDER BY"
-    levels = []  # what stands in parentheses, without those within, and what stands outside
+    levels, word = [], None  # what stands in parentheses, with the number of parts for those within, and outside
     while inner := re.search(r"\(([^()]*)\)", left):
         levels.append(inner[1])
-        left = f"{left[: inner.start()]} {left[inner.end() :]}"
-    if any(map(_DISTINCT.search, (*levels, left))):
-        return "DISTINCT ON without ORDER BY"
-    word = _CUT.search(left)
+        if _BEFORE_ROWS.search(left[: inner.start()]):
+            word = word or _CUT_WITHIN.search(inner[1])
+        left = f"{left[: inner.start()]} _{inner[1].count(',') + 1} {left[inner.end() :]}"
+    for chosen in filter(None, map(_DISTINCT.search, (*levels, left))):
+        if (chosen[2] or "").count(",") < int(chosen[1]):
+            return "DISTINCT ON without ORDER BY of more columns"
+    word = word or _CUT.search(left)
     return None if word is None else word[0].upper()
 
 
@@ -429,6 +453,11 @@ def constants(statement: str, column: str) -> list[str]:
     values = list(_values_called(statement, column))
     found = [text for value in values for text in (_ALONE if not _CASE.search(value) else _OUTCOME).findall(value)]
     return [text.replace("''", "'") for text in found]
+
+
+def defaults(statement: str, column: str) -> list[str]:
+    """Return what a column becomes where nothing else fits: a text, or TRUE, after ELSE or last in COALESCE."""
+    return [each for value in _values_called(statement, column) for each in _DEFAULT.findall(value)]
 
 
 def _values_called(statement: str, column: str) -> Iterator[str]:
