@@ -212,6 +212,25 @@ def test_a_check_tells_of_keys_that_are_not_in_the_bucket_and_of_what_cannot_be_
     assert "does not store id, evidence_type, object_key, requested_at, which the contract requires" in told.err
 
 
+def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
+    run, made, put_files, bucket_environment, tmp_path
+):
+    database = made("legado")
+    put_files(database)
+    environ = environment(database, bucket_environment, "legado")
+    text = Path(environ["TOOLKIT_SERVICE_SQL"]).read_text("utf-8")
+    code = "CASE fl_resp_financeiro WHEN 'S' THEN true WHEN 'N' THEN false END"
+    text = text.replace(code, "CASE WHEN fl_resp_financeiro = 'N' THEN false ELSE true END")
+    path = tmp_path / "service.sql"
+    path.write_text(text.replace("public.evidencias", "public.evidencias WHERE tp_evidencia = 'act'"), "utf-8")
+    environ["TOOLKIT_SERVICE_SQL"] = str(path)
+    run("db", "upgrade", within=environ)
+    told = run("db", "check", ends=3, within=environ)
+    assert "records: the statement yields none of the rows of its table." in told.out
+    assert "sales, is_client_financial_responsible: nobody tells of codes that are new" in told.err
+    assert "No file that an evidence record names lies in the bucket" in run("audit", ends=3, within=environ).err
+
+
 @pytest.mark.parametrize(
     ("statement", "tables"),
     [

@@ -165,7 +165,7 @@ def check(kit: Kit) -> Shown[Any]:
     """
     proof = prove(kit.database, _holds(kit))
     counts = [proof.counts[name] for name in ("sales", "records", "clients")]
-    parts = [say(Message("{:,} sales, {:,} records, {:,} clients", *counts))]
+    parts = [say(Message("sales: {:,}, records: {:,}, clients: {:,}", *counts))]
     parts += [say(Message("{}: {}", column, said)) for column, said in proof.values.items()]
     parts += [*map(say, proof.flaws), *(remark("note", text) for text in proof.notes)]
     return Shown(proof, parts, asdict(proof), bool(proof.flaws))

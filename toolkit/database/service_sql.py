@@ -19,11 +19,12 @@ from sqlalchemy.exc import DataError, DBAPIError
 from toolkit.contract.service_rows import FLAWS, LEFT_OUT
 from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of, rows_behind
-from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, is_null, mentions, service_of
+from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, defaults, is_null, mentions, service_of
 from toolkit.database.service_tables import Resolved, hidden_and_copied, resolve
 from toolkit.errors import InvalidInput, SchemaMismatch, WriteRefused
 from toolkit.message import Message, listed
 
+_CODED: Final = ("sales.utility_group", "sales.is_client_financial_responsible", "records.evidence_type")
 _TRIED_KEYS: Final = 20
 Holds = Callable[[str], bool]  # tells whether the bucket holds an object under a key
 
@@ -207,7 +208,12 @@ def prove(database: Database, holds: Holds | None) -> Proof:
         except DataError:
             _check_values(connection)
             raise
-        flaws = [Message(text, counts[name]) for name, text in FLAWS.items() if counts[name]]
+        flaws = [
+            Message("{}: the statement yields none of the rows of its table.", name)
+            for name in ("sales", "records")
+            if not counts[name] and counts[f"{name}LeftOut"]
+        ]
+        flaws += [Message(text, counts[name]) for name, text in FLAWS.items() if counts[name]]
         flaws += [*_ids(connection), *_times(connection)]
         flaws += [] if holds is None else _newest_keys(connection, holds)
         values = dict(_values(connection))
@@ -299,7 +305,7 @@ def _newest_keys(connection: Connection, holds: Holds) -> Iterator[Message]:
 
 def _values(connection: Connection) -> Iterator[tuple[str, str]]:
     service = service_of(connection)
-    for shown in ("sales.utility_group", "sales.is_client_financial_responsible", "records.evidence_type"):
+    for shown in _CODED:
         relation, column = shown.split(".")
         query = f"""
             SELECT coalesce(CAST({column} AS text), 'unknown'), count(*) FROM {service.text(relation)} AS read
@@ -324,6 +330,11 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
             yield Message(
                 "{}: nobody tells when rows are left out, as the statement yields more than its table has.",
                 relation,
+            )
+    for relation, column in (shown.split(".") for shown in _CODED):
+        for value in defaults(service.statements[relation], column):
+            yield Message(
+                "{}, {}: nobody tells of codes that are new, or NULL: they become {}.", relation, column, value
             )
     for name, table in resolved["tables"].items():
         if table["kind"] == "function":

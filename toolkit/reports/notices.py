@@ -218,7 +218,7 @@ def _may_be_another_bucket(result: Audited) -> bool:
     return bool(pieces[_NOT_THERE].any() and not pieces[[Reason.UNUSABLE, Reason.VANISHED]].any())
 
 
-_NOT_THERE: Final = [Reason.NOT_UPLOADED, Reason.EXPIRY_UNKNOWN, Reason.EXPIRED]
+_NOT_THERE: Final = [Reason.NOT_UPLOADED, Reason.EXPIRY_UNKNOWN, Reason.EXPIRED, Reason.NEVER_REQUESTED]
 
 
 def _coverage_notices(result: Audited, language: Language) -> Iterator[str]:
