@@ -123,7 +123,8 @@ def _columns(connection: Connection, table: str) -> list[_Column]:
 
 def _codes(connection: Connection, table: str, column: sa.Row[Any]) -> list[str]:
     """Return the codes in a column: a few short values in many rows, of a column about no person."""
-    if column.key or column.category not in ("S", "N") or _PERSONAL.search(column.sql):
+    is_key = column.key and not column.key.startswith("part of")
+    if is_key or column.category not in ("S", "N") or _PERSONAL.search(column.sql):
         return []
     query = f"""
         SELECT CAST(value AS text) AS value, count(*) AS times
@@ -170,15 +171,16 @@ _COLUMNS: Final = """
            CAST(typcategory AS text) AS category, ARRAY(
                 SELECT CAST(enumlabel AS text) FROM pg_enum WHERE enumtypid = atttypid ORDER BY enumsortorder
            ) AS labels,
-           (SELECT CASE contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique'
+           (SELECT CASE WHEN cardinality(conkey) > 1 THEN 'part of ' ELSE '' END ||
+                   CASE contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique'
                    ELSE '-> ' || CAST(CAST(confrelid AS regclass) AS text) END
-            FROM pg_constraint WHERE conrelid = attrelid AND conkey = ARRAY[attnum] AND contype IN ('p', 'u', 'f')
-            ORDER BY contype DESC LIMIT 1) AS key
+            FROM pg_constraint WHERE conrelid = attrelid AND attnum = ANY(conkey) AND contype IN ('p', 'u', 'f')
+            ORDER BY cardinality(conkey), contype DESC LIMIT 1) AS key
     FROM pg_attribute JOIN pg_type AS kind ON kind.oid = atttypid
     WHERE attrelid = to_regclass(:table) AND attnum > 0 AND NOT attisdropped
     ORDER BY attnum
 """
-"""By column: its name as SQL writes it, and ``key``: ``primary key``, ``unique`` or ``-> another table``."""
+"""By column: its name as SQL writes it, and ``key``: ``[part of ]primary key``, ``unique`` or ``-> table``."""
 
 
 @dataclass(frozen=True)
