@@ -194,22 +194,32 @@ class Service:
         self.require(name)
         relation = WRITES[name][0]
         changed = connection.execute(sa.text(_escaped(self.statements[name]))).rowcount
-        if name.startswith("add_") and changed < connection.scalar(sa.text(f"SELECT count(*) FROM {relation}")):
-            self.check_stored(connection, name, f"SELECT id FROM {relation}")
+        is_unsure = name == "add_records" and not self.is_own
+        count = sa.text(f"SELECT count(*) FROM {relation}")
+        if is_unsure or (name.startswith("add_") and changed < connection.scalar(count)):
+            self.check_stored(connection, name, relation)
         return changed
 
-    def check_stored(self, connection: Connection, name: str, ids: str, **given: object) -> None:
-        """Make sure that rows are read back which a statement did not count; ``ids`` is a query of their ids.
+    def check_stored(
+        self, connection: Connection, name: str, rows: str, given: Mapping[str, object] | None = None
+    ) -> None:
+        """Make sure that rows are read back as they were given; ``rows`` is a table of them, or a query.
 
-        A trigger that moves rows to another table leaves them uncounted, and so does one that drops them.
+        A trigger that moves rows to another table leaves them uncounted, and so does one that drops them. A
+        record under another id, or with another key, would leave its file without a record.
 
         Raises:
             AlreadyThere: one is not stored, as with ``ON CONFLICT DO NOTHING``.
         """
         read = self.text(WRITES[name][0].removeprefix("new_"))
-        lacking = f"SELECT EXISTS ({ids} EXCEPT SELECT id FROM {read} AS read)"
-        if connection.scalar(sa.text(lacking), given):
-            raise AlreadyThere("The service did not store it, perhaps because it is there already ({})", name)
+        names = ("id", "sale_id", "evidence_type", "object_key") if name == "add_records" else ("id",)
+        alike = " AND ".join(f"read.{each} = written.{each}" for each in names)
+        stored = f"SELECT FROM {read} AS read WHERE {alike}"
+        lacking = sa.text(f"SELECT EXISTS (SELECT FROM {rows} AS written WHERE NOT EXISTS ({stored}))")
+        if connection.scalar(lacking, given):
+            raise AlreadyThere(
+                "The service did not store it as given, perhaps because it is there already ({})", name
+            )
 
 
 def create_new(connection: Connection, relation: str) -> None:

@@ -102,35 +102,37 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access
     """Store the record where the bucket is the database's, and the sale the requester's own with room for a form.
 
     Far below the limit nobody waits for anybody. Near it the requests for a sale come one after the other, so
-    that those that come at once do not pass it together.
+    that those that come at once do not pass it together. What another service stored is read back first.
     """
     open_forms = None if access is None else access.open_forms
     # A record that the service refuses, as its sale is just being deleted for instance, is looked at again.
-    with database.statement() as connection, refusals(), suppress(IntegrityError):
-        issue = _issue(database.service)  # only now it is known how the values are converted
-        far_below = None if open_forms is None else open_forms // 2
-        if _is_issued(connection, issue, {**record, "open_forms": far_below}):
-            return
+    if database.service.is_own:
+        with database.statement() as connection, refusals(), suppress(IntegrityError):
+            far_below = None if open_forms is None else open_forms // 2
+            if _is_issued(connection, {**record, "open_forms": far_below}):
+                return
     with database.transaction() as connection, refusals():
         connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
         check_bucket(connection, bucket)
         # Before the lock: whose sale it is not must neither wait for those whose it is, nor make them wait.
         one_sale(connection, access, record["sale_id"])
         take(connection, Lock.OPEN_FORMS, record["sale_id"])
-        if _is_issued(connection, issue, {**record, "open_forms": open_forms}):
+        if _is_issued(connection, {**record, "open_forms": open_forms}):
             return
         first = sa.text(f"SELECT min(expires_at) FROM ({_open_forms(database.service)}) AS open")
         open_until = connection.execute(first, record).scalar_one()
     raise TooManyForms(open_until - record["requested_at"])
 
 
-def _is_issued(connection: Connection, issue: sa.TextClause, record: Mapping[str, Any]) -> bool:
+def _is_issued(connection: Connection, record: Mapping[str, Any]) -> bool:
     """Issue the record where its sale and the limit allow it; tell whether they did."""
-    if connection.execute(issue, record).rowcount:
+    service = service_of(connection)
+    if connection.execute(_issue(service), record).rowcount and service.is_own:
         return True
     asked = connection.scalar(sa.select(sa.exists().where(evidence_requests.c.evidence_id == record["id"])))
     if asked:
-        service_of(connection).check_stored(connection, "add_records", "SELECT CAST(:id AS uuid)", id=record["id"])
+        written = one_row("new_records").removeprefix("new_records AS ")
+        service.check_stored(connection, "add_records", written, record)
     return bool(asked)
 
 

@@ -51,7 +51,8 @@ def register_client(database: Database, body: Mapping[str, Any]) -> RegisteredCl
     stored |= client.model_dump(exclude={"address"}) | client.address.model_dump()
     with database.statement() as connection, refusals():
         if not connection.execute(add, stored).rowcount:
-            database.service.check_stored(connection, "add_clients", "SELECT CAST(:id AS uuid)", id=client_id)
+            written = "(SELECT CAST(:id AS uuid) AS id)"
+            database.service.check_stored(connection, "add_clients", written, {"id": client_id})
     return RegisteredClient(message=MESSAGE, client_id=client_id, address_id=address_id)
 
 
