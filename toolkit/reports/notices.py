@@ -214,11 +214,12 @@ def _may_be_another_bucket(result: Audited) -> bool:
     strangers = {IntegrityProblem.OBJECT_WITHOUT_RECORD, IntegrityProblem.KEY_OUTSIDE_LAYOUT}
     if any(result.coverage.values()) or strangers.isdisjoint(each.problem for each in result.file_findings):
         return False
-    pieces = result.missing[[*Reason]].sum()
-    return bool(pieces[_NOT_THERE].any() and not pieces[[Reason.UNUSABLE, Reason.VANISHED]].any())
+    pieces, service = result.missing[[*Reason]].sum(), result.facts.service
+    none_named = service is not None and not service["counts"]["records"]
+    return bool((none_named or pieces[_NOT_THERE].any()) and not pieces[[Reason.UNUSABLE, Reason.VANISHED]].any())
 
 
-_NOT_THERE: Final = [Reason.NOT_UPLOADED, Reason.EXPIRY_UNKNOWN, Reason.EXPIRED, Reason.NEVER_REQUESTED]
+_NOT_THERE: Final = [Reason.NOT_UPLOADED, Reason.EXPIRY_UNKNOWN, Reason.EXPIRED]
 
 
 def _coverage_notices(result: Audited, language: Language) -> Iterator[str]:
