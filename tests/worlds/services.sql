@@ -129,6 +129,10 @@ ALTER TABLE svc.sale ALTER id DROP NOT NULL;
 INSERT INTO svc.sale (grp, payer, sold) VALUES ('A', true, now());
 -- said: Sales without an id, set aside: 1
 
+-- world: a sale with an empty id
+INSERT INTO svc.sale VALUES ('', 'A', true, now());
+-- said: Sales without an id, set aside: 1
+
 -- world: an infinite time
 UPDATE svc.doc SET at = 'infinity' WHERE sale_id = 'S-1' AND kind = 'POV';
 -- said: Sales and evidence records with an infinite time: 1

@@ -60,7 +60,7 @@ def check_disappearance(gone: int, known: int, what: str) -> None:
 OBSERVED: Final = tuple(COLUMNS["sales"])[1:]  # the columns of a sale that are kept, beside its id
 
 _HISTORIES: Final[Mapping[str, tuple[sa.Table, str, tuple[str, ...], str]]] = {
-    "sales": (sale_observations, "sale_id", OBSERVED, "created_at IS NOT NULL"),
+    "sales": (sale_observations, "sale_id", OBSERVED, "created_at IS NOT NULL AND id <> ''"),
     "records": (
         evidence_observations,
         "evidence_id",
@@ -359,7 +359,8 @@ _TABLE_BEHIND: Final = """
 """
 
 _COUNT_SALES: Final = """
-    SELECT coalesce(sum(times), 0) AS sales, coalesce(sum(times) FILTER (WHERE id IS NULL), 0) AS "salesWithoutId",
+    SELECT coalesce(sum(times), 0) AS sales,
+           coalesce(sum(times) FILTER (WHERE coalesce(id, '') = ''), 0) AS "salesWithoutId",
            coalesce(sum(times) FILTER (WHERE id IS NOT NULL AND times > 1), 0) AS "salesRepeated",
            coalesce(sum(undated), 0) AS "salesWithoutCreatedAt", coalesce(sum(unknown), 0) AS "groupsUnknown",
            coalesce(sum(unpaid), 0) AS "payersUnknown", coalesce(sum(infinite), 0) AS "timesInfinite",
