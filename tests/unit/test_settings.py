@@ -14,7 +14,7 @@ import pytest
 from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.deadlines import Deadlines, is_business_day
 from toolkit.embedded.servers import prepare
-from toolkit.errors import SettingsError
+from toolkit.errors import InvalidInput, SettingsError
 from toolkit.kit import spoken
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import ProgressBar, parse_timestamp
@@ -107,9 +107,12 @@ def test_a_bar_in_a_cell_leaves_no_red_box(monkeypatch, capsys):
     assert ("Audit" in printed.out, printed.err) == (True, "")
 
 
-def test_a_moment_has_no_offset_that_the_database_refuses():
-    moment = parse_timestamp("2026-11-20T18:00+23:59", timezone=SAO_PAULO, now=NOW)
-    assert moment.isoformat() == "2026-11-19T15:01:00-03:00"
+def test_a_moment_is_one_that_a_database_takes():
+    moment = parse_timestamp("2026-11-20T18:00+16:00", timezone=SAO_PAULO, now=NOW)
+    assert moment.isoformat() == "2026-11-19T23:00:00-03:00"
+    for text in ("1969-12-31", "2026-11-22"):
+        with pytest.raises(InvalidInput, match="in the future or before 1970"):
+            parsed(text)
 
 
 def test_a_home_that_anybody_may_write_is_closed_to_others(tmp_path):

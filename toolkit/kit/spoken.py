@@ -112,8 +112,8 @@ def parse_timestamp(text: str, *, timezone: ZoneInfo, now: datetime) -> datetime
         moment = moment.replace(tzinfo=moment.tzinfo or timezone).astimezone(timezone)
     except (ValueError, OverflowError):
         raise InvalidInput("{!r} is not a time; write it like {}", text[:40], EXAMPLES) from None
-    if moment > now:
-        raise InvalidInput("{!r} lies in the future; only what was seen can be asked for", text)
+    if moment > now or moment.year < 1970:
+        raise InvalidInput("{!r} lies in the future or before 1970; only what was seen can be asked for", text)
     return moment
 
 
