@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest.mock import Mock
 
 import psycopg
 import pytest
@@ -23,7 +24,7 @@ from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.evidence.records import withdraw
-from toolkit.log import sealing
+from toolkit.log import export, sealing
 from toolkit.log.export import export_tiles
 from toolkit.log.merkle import append, consistency_proof, is_consistent, leaf_hash, root, root_of_inclusion
 from toolkit.log.notes import Checkpoint, LogSigner, VerifierKey, new_key
@@ -185,9 +186,13 @@ def test_a_tree_that_is_not_what_was_signed_is_sealed_no_more(database, tell, se
         seal_events(database, SIGNER, KEYS)
 
 
-def test_the_log_is_written_as_tiles_that_others_read(database, tell, seal, tmp_path):
+def test_the_log_is_written_as_tiles_that_others_read(database, tell, seal, tmp_path, monkeypatch):
     tell(600)
     signed = seal()
+    with monkeypatch.context() as changed:
+        changed.setattr(export, "computed", Mock(side_effect=OSError(28, "No space left on device")))
+        with pytest.raises(InvalidInput, match="No space left"):
+            export_tiles(database, tmp_path / "log", KEYS)
     written, misfit = export_tiles(database, tmp_path / "log", KEYS)
     assert (written.root, misfit) == (signed.root, None)
     tile = tmp_path / "log" / "tile"

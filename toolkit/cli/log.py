@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from toolkit.atomic_files import PrivateFolder
 from toolkit.cli.context import (
     DONE,
     NEEDS_ATTENTION,
@@ -107,11 +108,13 @@ def prove(kit: Kit, event: int, out: Path) -> None:
     if proven is None:
         raise InvalidInput("No event {} is in the log; what is new is put into it by: toolkit log seal", event)
     try:
-        out.mkdir(parents=True, exist_ok=True)
         if (out / ENTRY).exists() and (out / ENTRY).read_bytes() != proven[0]:
             raise InvalidInput("{} has the proof of another event.", out)
-        for name, content in bundle(*proven).items():
-            (out / name).write_bytes(content)
+        with PrivateFolder(out) as draft:
+            for name, content in (files := bundle(*proven)).items():
+                (draft / name).write_bytes(content)
+            for name in files:
+                (draft / name).replace(out / name)
     except OSError as error:
         raise InvalidInput("{} cannot be written: {}", out, error.strerror or error) from None
     show("{}: entry {:,} of {:,}", out, proven[1].index, proven[2].size)

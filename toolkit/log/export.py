@@ -15,6 +15,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.events import ERASED, HIDDEN, CustodyEvent, Event, LogKeys
 from toolkit.database.connection import Database
 from toolkit.errors import InvalidInput, UnreadableFile
@@ -44,10 +45,13 @@ def export_tiles(database: Database, out: Path, keys: LogKeys) -> tuple[SignedSt
     with database.snapshot() as connection:
         signed = signed_state(connection)
         try:
-            out.mkdir(parents=True, exist_ok=True)
-            if any(out.iterdir()):
-                raise InvalidInput("{} is not empty.", out)
-            return signed, _write(connection, signed, out, keys)
+            with PrivateFolder(out) as draft:
+                if any(each.name != draft.name for each in out.iterdir()):
+                    raise InvalidInput("{} is not empty.", out)
+                misfit = _write(connection, signed, draft / "log", keys)
+                for part in list((draft / "log").iterdir()):
+                    part.replace(out / part.name)
+            return signed, misfit
         except OSError as error:
             raise InvalidInput("{} cannot be written: {}", out, error.strerror or error) from None
 
@@ -99,6 +103,8 @@ def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys
         return OTHER_ENTRIES
     if misfit is None and unsaid > 0:
         return Message("The hashes of {:,} events are gone, and no erasure says so.", unsaid)
+    if misfit and not all(map(keys.can_unwrap, connection.scalars(sa.text(_OLDEST_KEY)))):
+        return Message("{} Or its key is missing: put it into TOOLKIT_LOG_KEY, behind the newest one.", misfit)
     return misfit or turned_back
 
 
@@ -221,6 +227,8 @@ def _put(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
+
+_OLDEST_KEY: Final = "SELECT wrapped FROM audit.sale_keys WHERE wrapped IS NOT NULL ORDER BY id LIMIT 1"
 
 _ENTRIES: Final = """
     SELECT entry, entry.event, sale_key, event.id, kind, happened_at, detail,
