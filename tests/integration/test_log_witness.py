@@ -168,7 +168,7 @@ signer_cert = {0}/tsa.pem
 signer_key = {0}/tsa.key
 signer_digest = sha256
 default_policy = 1.2.3.4.1
-digests = sha256, sha512
+digests = sha1, sha256, sha512
 accuracy = secs:1
 ess_cert_id_alg = sha256
 """
@@ -234,13 +234,13 @@ def test_a_report_is_stamped_and_anybody_checks_it(sealed, authority, database, 
     assert "time        FAILED     The entry says that it is of 2999" in run(*verify, ends=3).out
     (reports / "entry.json").write_bytes(entry)
 
-    # A stamp over another hash, which somebody else asked for, holds as well.
-    ask = ("ts", "-query", "-data", reports / "checkpoint", "-sha512", "-cert", "-out", "query")
-    openssl(*ask, cwd=place)
-    openssl(*REPLY, cwd=place)
+    # A stamp over another hash, which somebody else asked for, holds as well; one over SHA-1 is not called false.
     kept = (reports / "checkpoint.tsr").read_bytes()
-    (reports / "checkpoint.tsr").write_bytes((place / "reply").read_bytes())
-    assert "time        holds      Stamped at 20" in run(*verify).out
+    for name, told in (("-sha512", "holds      Stamped at 20"), ("-sha1", "not known  The time stamp cannot be")):
+        openssl("ts", "-query", "-data", reports / "checkpoint", name, "-cert", "-out", "query", cwd=place)
+        openssl(*REPLY, cwd=place)
+        (reports / "checkpoint.tsr").write_bytes((place / "reply").read_bytes())
+        assert f"time        {told}" in run(*verify).out
     (reports / "checkpoint.tsr").write_bytes(kept)
 
     # The token of another bundle, another authority's root, and a token that nothing here can read.
