@@ -187,7 +187,9 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     assert left_of(office, s3, bucket, OF_MARIA) == []
     run("privacy", "replay", "--dry-run")
     other = {"TOOLKIT_ERASURE_LEDGER": str(tmp_path / "other.jsonl")}
-    assert "does not list 1 erasure that" in run("privacy", "replay", ends=3, **other).out
+    told = run("privacy", "replay", ends=3, **other).out
+    assert "There is no ledger at" in told
+    assert "does not list 1 erasure that" in told
 
     # The hold ends, and with it what stood in the way.
     [hold] = run("privacy", "hold", "list", "--json").told["holds"]
@@ -201,7 +203,7 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
 def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, monkeypatch):
     with monkeypatch.context() as changed:
         changed.setattr(Bucket, "erase", Mock(side_effect=BucketError("The version is locked.")))
-        assert "locked" in office.asked("erase", *PEOPLE, cpf=MARIA["cpf"], ends=1).err
+        assert "locked. The erasure is pending" in office.asked("erase", *PEOPLE, cpf=MARIA["cpf"], ends=1).err
     assert rows(database, "SELECT count(*) FROM audit.erasures") == [(0,)]
     assert "1 erasure would" in run("privacy", "replay", "--dry-run", ends=3).out
     run("privacy", "replay")
@@ -445,6 +447,10 @@ def test_a_key_of_a_sale_that_went_without_an_erasure_is_told(office, run, datab
     hidden = "SELECT sale_key IS NOT NULL FROM audit.log_entries WHERE convert_from(entry, 'UTF8') LIKE '%\"{}\"%'"
     assert {row for kind in ("RECORDED", "UPLOADED") for row in rows(database, hidden.format(kind))} == {(True,)}
     assert rows(database, "SELECT count(DISTINCT wrapped) FROM audit.sale_keys") == [(2,)]
+    lost = run(
+        "log", "export", tmp_path / "lost", ends=3, TOOLKIT_LOG_KEY="another-key-as-the-first-one-was-lost"
+    ).out
+    assert "Or its key is missing" in lost
     unguarded(database, "sale_keys", "UPDATE audit.sale_keys SET wrapped = NULL")
     told = run("log", "export", tmp_path / "log", ends=None)
     assert "the key of its sale is gone, and no erasure says so" in told.out + told.err

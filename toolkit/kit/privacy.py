@@ -365,6 +365,10 @@ class Privacy:
         number = counted(len(found), "erasure")
         told = Message("{} would be carried out again" if dry_run else "{} carried out again", number)
         parts: list[Part] = [say(told)]
+        if not self.ledger.exists():
+            parts.append(
+                say(Message("There is no ledger at {}: nothing was erased yet, or it was lost.", self.ledger))
+            )
         with kit.database.transaction() as connection:
             if lost := unlisted(connection, self.ledger):
                 number = counted(lost, "erasure")

@@ -32,7 +32,7 @@ from toolkit.database.observation_clock import stamp
 from toolkit.database.privacy_tables import erasures
 from toolkit.database.service import clients, create_new, evidences, sales, service_of
 from toolkit.database.tables import evidence_observations, new_id
-from toolkit.errors import DatabaseError, PrivacyRefused, SaleNotFound
+from toolkit.errors import BucketError, DatabaseError, PrivacyRefused, SaleNotFound
 from toolkit.log.events import record_event
 from toolkit.privacy.persons import SaleOfPerson, find_person, sales_of
 from toolkit.privacy.searching import forms_of
@@ -281,8 +281,11 @@ def _lock(connection: Connection, erasure: Erasure) -> None:
 
 
 def _carry_out(connection: Connection, bucket: Bucket, erasure: Erasure, keys: Mapping[str, UUID]) -> None:
-    for _ in ask_each(bucket.erase, [list(keys)]):
-        pass
+    try:
+        for _ in ask_each(bucket.erase, [list(keys)]):
+            pass
+    except BucketError as error:
+        raise BucketError("{} The erasure is pending; take it up by: toolkit privacy replay", error) from error
     present = _keys(connection, erasure.sales)
     if present.keys() <= keys.keys():
         _change_rows(connection, erasure, keys)
