@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 import ssl
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +18,7 @@ from aiosmtpd.smtp import AuthResult
 from tests.support.crafted_keys import made_certificate
 from tests.support.ports import free_port
 from tests.support.scripted_server import Answer, scripted
+from toolkit.jobs import notices
 from toolkit.jobs.notices import Mailer, Notice, NoticeKind, NoticeSettings
 from toolkit.language import ENGLISH, language
 
@@ -192,6 +194,12 @@ def test_a_webhook_that_refuses_is_a_problem_without_its_address():
 def test_the_end_of_a_webhooks_answer_is_not_waited_for():
     problem, _ = post(200, **{"Transfer-Encoding": "chunked"})
     assert problem is None
+
+
+def test_a_webhook_that_never_comes_to_its_answer_is_given_up(monkeypatch):
+    monkeypatch.setattr(notices, "_WEBHOOK_SECONDS", 0.2)
+    with scripted(lambda _request: time.sleep(1) or Answer(200)) as server:
+        assert notices.post_signed(server.url, "shared", {}) == "TimeoutError"
 
 
 def test_secrets_are_no_part_of_what_settings_show():

@@ -13,6 +13,7 @@ import re
 import smtplib
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ from datetime import datetime
 from email.message import EmailMessage
 from enum import StrEnum
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
@@ -39,6 +41,7 @@ from toolkit.settings import Environment
 _MOST_TRIES: Final = 50  # attempts after which a notice that cannot be delivered is given up; the history keeps it
 ADDRESS: Final = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")  # one e-mail address
 _FINE: Final = 250
+_WEBHOOK_SECONDS: Final = 60.0
 _HERE: Final = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -223,6 +226,16 @@ class Mailer:
 
 def post_signed(url: str, secret: str, document: Mapping[str, Any]) -> str | None:
     """Post a document to a webhook, signed; return the problem, without the address or any text of others."""
+    problem: SimpleQueue[str | None] = SimpleQueue()
+    # The time-out of a socket begins anew with each byte of an answer.
+    threading.Thread(target=lambda: problem.put(_posted(url, secret, document)), daemon=True).start()
+    try:
+        return problem.get(timeout=_WEBHOOK_SECONDS)
+    except Empty:
+        return "TimeoutError"
+
+
+def _posted(url: str, secret: str, document: Mapping[str, Any]) -> str | None:
     import urllib3
 
     body, seconds = json.dumps(document, ensure_ascii=False).encode(), int(time.time())
