@@ -167,6 +167,10 @@ def test_it_lets_nobody_else_in(used_home):
     )
     _, errors = intruder.communicate(timeout=PATIENCE)
     assert "Permission denied" in errors
+    status = "import sys; from toolkit.cli import main; print(main(['status'], {'TOOLKIT_HOME': sys.argv[1]}))"
+    told = finish(start(status, used_home, **as_ordinary_user()))  # and not that nothing runs
+    assert "does not answer" in told
+    assert " belong to " in told
     for folder in ("postgres", "postgres/data"):
         assert stat.S_IMODE((used_home / folder).stat().st_mode) == 0o700
 

@@ -14,8 +14,16 @@ from toolkit.database import schema
 from toolkit.database.belonging import check_bucket, check_replica, check_service, pending_restore
 from toolkit.database.connection import Database
 from toolkit.database.service import load_service
-from toolkit.embedded.servers import EmbeddedServer, Running
-from toolkit.errors import BucketError, DatabaseError, NotInstalled, SchemaMismatch, SettingsError, WrongService
+from toolkit.embedded.servers import EmbeddedServer, Running, server_account
+from toolkit.errors import (
+    BucketError,
+    DatabaseError,
+    EmbeddedServiceError,
+    NotInstalled,
+    SchemaMismatch,
+    SettingsError,
+    WrongService,
+)
 from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import _, readable
 from toolkit.log.sealing import newest_epoch
@@ -57,7 +65,7 @@ def _summary(facts: Facts) -> Message:
         return Message("embedded {}, process {}, {}", product, facts["pid"], answer)
     if facts["problem"] is None:
         return Message("embedded {}, does not run; it starts at its first use", product)
-    return Message("embedded {}, does not run", product)
+    return Message("embedded {}, does not answer", product)
 
 
 def _details(facts: Facts, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
@@ -87,7 +95,9 @@ def _embedded(settings: Settings, service: EmbeddedServer, running: Running | No
         facts["address"], facts["pid"] = running.address, running.process.pid
     try:
         embedded.require_installed()
-    except NotInstalled as error:
+        if folder.exists() and not os.access(folder, os.R_OK):
+            server_account(folder)
+    except (EmbeddedServiceError, NotInstalled) as error:
         facts["problem"] = error.message
     return facts
 
