@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 
 
 def run() -> None:
@@ -12,6 +13,8 @@ def run() -> None:
         status = main(sys.argv[1:], os.environ)
     except KeyboardInterrupt:
         status = 130
+    with suppress(OSError, AttributeError):  # what a full disk refused is not written again at the end
+        sys.stdout.close()
     sys.exit(status)
 
 

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from threading import Timer
 
@@ -83,3 +85,13 @@ def test_no_command_tells_a_cpf_or_the_name_of_a_file_unasked(
         assert not [cpf for cpf in ("390.533.447-05", "39053344705") if cpf in told], command
     for path in (each for each in out.rglob("*") if each.is_file()):
         assert not [cpf for cpf in (b"390.533.447-05", b"39053344705") if cpf in path.read_bytes()], path
+
+
+def test_a_result_for_which_the_disk_has_no_room_ends_with_one_sentence():
+    command = [sys.executable, "-m", "toolkit", "explain", "KYC_NOT_ALONE"]
+    environ = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, env=environ | {"TOOLKIT_LANGUAGE": "en"}, check=False
+        )
+    assert (ended.returncode, ended.stderr) == (1, b"toolkit: No space left on device\n")
