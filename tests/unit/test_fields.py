@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from tests.support.request_bodies import CLIENT, changed
-from toolkit.contract.fields import parse
+from toolkit.contract.fields import parse, stated
 from toolkit.contract.people import mask_cpf
 from toolkit.contract.resources import Client
-from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
+from toolkit.errors import InvalidField, InvalidFields, InvalidInput, SaleNotFound, TooManyForms
 
 
 def reasons(field, value, body=CLIENT):
@@ -129,3 +129,10 @@ def test_the_mask_of_a_cpf_hides_whatever_is_none():
     assert mask_cpf("12345678901") == "***.456.789-**"
     for text in ("1234567890", "123.456.789-01", "Ana Maria S", "١٢٣٤٥٦٧٨٩٠١", "1234567890²"):
         assert mask_cpf(text) == "***"
+
+
+@pytest.mark.parametrize("approver", ["Ana", "aná", "a n a", "ana.", "ana/", "ａｎａ", "ana\u2019"])
+def test_who_approves_is_somebody_else_however_the_name_is_written(approver):
+    with pytest.raises(InvalidInput, match="look alike"):
+        stated(InvalidInput, "reason", "ana", approver)
+    assert stated(InvalidInput, "reason", "D\u2019Ávila", "bruno")[1] == "D\u2019Ávila"

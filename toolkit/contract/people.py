@@ -15,14 +15,14 @@ _AS_SHOWN: Final = str.maketrans("01i|", "olll")  # characters that look like a 
 
 
 def person(name: str) -> str:
-    """Return the name as it looks: without case, accents and spaces, look-alikes made one.
+    """Return the name as it looks: without case, accents, spaces and punctuation, look-alikes made one.
 
     Letters of other alphabets look like Latin ones: a name that holds any cannot be compared, and
     the answer is empty.
     """
-    letters = unicodedata.normalize("NFKD", name).casefold().translate(_LATIN)
-    shown = "".join(one for one in letters if unicodedata.category(one)[0] not in "CMZ")
-    return shown.translate(_AS_SHOWN).replace("rn", "m").replace("vv", "w") if shown.isascii() else ""
+    letters = unicodedata.normalize("NFKD", name).casefold().translate(_LATIN).translate(_AS_SHOWN)
+    shown = "".join(one for one in letters if unicodedata.category(one)[0] in "LN")
+    return shown.replace("rn", "m").replace("vv", "w") if shown.isascii() else ""
 
 
 NAME_MAX: Final = 200  # characters in the name of a subject or of a partner
