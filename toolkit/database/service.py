@@ -388,7 +388,7 @@ _NUMBERED: Final = re.compile(
 )
 _DISTINCT: Final = re.compile(r"\bDISTINCT\s+ON\s+_(\d+)(?:.*\bORDER\s+BY\b(.*))?", re.IGNORECASE | re.DOTALL)
 _POSIX_ZONE: Final = re.compile(
-    r"\bTIME(?:\s+ZONE\s+|ZONE\s*\(\s*)'((?:Etc/)?[A-Z]*\s*[+-]\d[^']*)'", re.IGNORECASE
+    r"\bTIME(?:\s+ZONE\s+|ZONE\s*\(\s*)'((?:UTC|GMT)?\s*[+-]\d[^']*|[A-Z/]*-\d[^']*)'", re.IGNORECASE
 )
 
 
