@@ -26,6 +26,7 @@ from toolkit.audit.partners import keep_answer, load_answers
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.resources import FindingAnswer
 from toolkit.database.observation_clock import TICK
+from toolkit.errors import UnreadableFile
 from toolkit.intake.registration import register_client
 from toolkit.jobs.partner_notices import Stage, notify_partners
 from toolkit.kit.connection import Kit
@@ -187,6 +188,14 @@ def test_a_partner_is_told_at_most_once_a_day(office, database):
 
     assert night(office, days=0) == []
     assert night(office) == ["rui@sol.example.com"]
+
+
+@pytest.mark.parametrize("work", [notify_partners, Kit.draw_review])
+def test_nobody_works_by_an_audit_whose_files_were_changed(office, work):
+    verdicts = Path(office.kit.audit().folder, "verdicts.parquet")
+    verdicts.write_bytes(verdicts.read_bytes()[:-1] + b" ")
+    with pytest.raises(UnreadableFile, match=r"verdicts.parquet of the audit .* is not what was written"):
+        work(office.kit)
 
 
 def test_a_finding_that_comes_back_is_told_again(office, add_file, delete):

@@ -139,6 +139,7 @@ def notify_partners(kit: Kit, *, within: int = 3) -> Shown[list[PartnerTold]]:
     Raises:
         SettingsError: the file of addresses has a mistake, or mails are to be sent without a server.
         NoAudit: no audit has been made yet.
+        UnreadableFile: a file of the audit is not what was written.
     """
     place = Environment(kit.environ).path("TOOLKIT_PARTNERS")
     if place is None:
@@ -149,6 +150,7 @@ def notify_partners(kit: Kit, *, within: int = 3) -> Shown[list[PartnerTold]]:
     if settings.host is None and any(each.mail for each in addresses.values()):
         raise SettingsError("TOOLKIT_SMTP_HOST must name the mail server: partners have e-mail addresses")
     audit = kit.last_audit()
+    audit.verify()
     told: list[PartnerTold] = []
     standing, unknown = _standing(replace(audit, threads=1), [*addresses], within)  # its session ends here
     with Mailer(settings) as mailer:

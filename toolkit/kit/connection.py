@@ -403,6 +403,7 @@ class Kit(OneSale):
             NoAudit: no audit has been made yet.
             SettingsError: the scorecard has a mistake; its line and field are named.
             InvalidInput: a type is unknown, or no file is left to be drawn.
+            UnreadableFile: a file of the audit is not what was written.
         """
         from toolkit.audit.reviews import DrawPlan, draw
         from toolkit.contract.evidence import EvidenceType
@@ -415,6 +416,7 @@ class Kit(OneSale):
         except ValueError:
             raise InvalidInput("{!r} names a type that is none of {}.", of, ", ".join(EvidenceType)) from None
         audit = self.last_audit()
+        audit.verify()
         plan = DrawPlan(per_partner, types, seed, second_share)
         who = by or signed_in_account()
         return shown_drawn(draw(self.database, audit, plan, card, drawn_by=who))
