@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from unittest.mock import Mock
 
 import openpyxl
@@ -25,6 +26,8 @@ def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_i
     out = tmp_path / "out"
     for name in audit.partners:
         write_report(Report(read_audited(audit.for_partner(name)), formats=["csv"]), out / partner_folder(name))
+    with pytest.raises(ReportError, match="the folder of an audit, whose proof the report would replace"):
+        write_report(Report(read_audited(audit), formats=["csv"]), Path(audit.folder))
     found = {folder.name: (folder / "missing-evidence.csv").read_text("utf-8") for folder in out.iterdir()}
     assert sorted(name[:-7] for name in found) == ["Acai_Cia", "Acai_Cia", "partner", "rf", "x"]
     for text in found.values():

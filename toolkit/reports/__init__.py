@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolkit.atomic_files import PrivateFolder
+from toolkit.audit.folder import FACTS
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT
 from toolkit.errors import InvalidInput, ReportError
@@ -80,6 +81,8 @@ def write_report(
     Raises:
         ReportError: the files cannot be written; the earlier report is still there.
     """
+    if (out / FACTS).exists():
+        raise ReportError("{} is the folder of an audit, whose proof the report would replace.", out)
     names = {name: report.file_name(name) for name in report.formats}
     told = progress or Progress()
     try:
