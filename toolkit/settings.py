@@ -30,8 +30,10 @@ def expanded(path: str | Path) -> Path:
     """Return the path with a home directory in the place of a leading ``~``.
 
     Raises:
-        SettingsError: it is not known where that home is.
+        SettingsError: it is not known where that home is, or it is the address of a bucket.
     """
+    if str(path).startswith("s3:/"):  # a Path has lost the second slash
+        raise SettingsError("{} is in a bucket; a folder or file of this machine is wanted.", path)
     try:
         return Path(path).expanduser()
     except RuntimeError:
