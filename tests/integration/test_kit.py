@@ -138,6 +138,8 @@ def test_an_audit_that_is_opened_without_a_database_says_what_it_cannot_tell(kit
         opened.listed_findings(status="Open")
     with pytest.raises(InvalidInput, match="for programs or excel, not for 'Excel'"):
         opened.report(tmp_path / "out", formats="csv", csv="Excel")
+    with pytest.raises(SettingsError, match="is in a bucket"):
+        opened.report("s3://bucket/reports", formats="csv")
     with pytest.raises(InvalidInput, match="cannot be answered"):
         opened.sql("SELECT no_column FROM verdicts")
     for nothing in ("", "-- SELECT 1"):

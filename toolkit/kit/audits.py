@@ -39,6 +39,7 @@ from toolkit.reports.notices import headline, notices
 from toolkit.reports.reading import read_audited
 from toolkit.reports.report import DEFAULT_FORMATS, List, Report, iso_exact, partner_folder, told_detail, tuples
 from toolkit.reports.wording import COLUMN_NAMES
+from toolkit.settings import expanded
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
@@ -171,7 +172,7 @@ class AuditResult:
             raise InvalidInput("A CSV is for programs or excel, not for {!r}.", csv)
         wanted = chosen(formats.split(",") if isinstance(formats, str) else formats)
         spoken = language_of(language) if language else default_language(self.environ)
-        kit, place = self._kit, Path(out) if self._kit is None else self._kit.path(out)
+        kit, place = self._kit, expanded(out) if self._kit is None else self._kit.path(out)
         if unmask is not None and kit is None:
             raise InvalidInput("Whole CPFs stand in the database: open the audit by toolkit.connect().")
         cpfs = None
