@@ -285,6 +285,8 @@ def test_constants_and_nulls_are_found():
     statement = "SELECT CASE a WHEN 'x' THEN CASE WHEN b THEN 'Q' END ELSE 'R''S' END AS kind, NULL::text AS other"
     assert sorted(constants(statement, "kind")) == ["Q", "R'S"]
     assert is_null(statement, "other")
+    assert constants("SELECT CASE a WHEN 'x' THEN 'Q' END kind, NULL other FROM b", "kind") == ["Q"]
+    assert is_null("SELECT CASE a WHEN 'x' THEN 'Q' END kind, NULL other FROM b", "other")
     assert constants("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", "kind") == []
     assert constants("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", "other") == []
     assert not is_null(statement, "kind")

@@ -361,7 +361,9 @@ _BEFORE_TABLES: Final = frozenset(("FROM", "JOIN", "INTO", "UPDATE", "USING", "T
 _AFTER_TABLES: Final = frozenset(
     ("SELECT", "WITH", "VALUES", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "SET", "RETURNING")
 )
-_CALLED: Final = re.compile(rf"\bAS\s+({_NAME})\s*(?=,|\b(?:FROM|WHERE|UNION)\b|$)", re.IGNORECASE)
+_CALLED: Final = re.compile(
+    rf"(?:\bAS|(?<=\bEND)|(?<=\bNULL)|(?<=['\)]))\s+({_NAME})\s*(?=,|\b(?:FROM|WHERE|UNION)\b|$)", re.IGNORECASE
+)  # AS may be left out
 _CAST: Final = r"""(?:\s*::\s*[\w."]+(?:\s+varying)?(?:\(\d+\))?)?\s*"""
 _ALONE: Final = re.compile(rf"(?:^|,)\s*{_TEXT}{_CAST}$")
 _SELECT: Final = re.compile(r"\bSELECT\b(?:\s+DISTINCT\b)?", re.IGNORECASE)
