@@ -235,8 +235,8 @@ def _check_values(connection: Connection) -> None:
                     connection.execute(sa.text(f"SELECT count({column}) FROM {service.text(relation)} AS read"))
             except DataError as error:
                 raise SchemaMismatch(
-                    "{}, {}: {} cannot be read from every row [{}]. Let the statement yield NULL where a value "
-                    "does not fit: then it is told.",
+                    "{}, {}: {} cannot be read from every row [{}]. Check the names of time zones, and let the "
+                    "statement yield NULL where a value does not fit: then it is told.",
                     *(service.source or "service.sql", relation, column, getattr(error.orig, "sqlstate", "")),
                 ) from None
 
