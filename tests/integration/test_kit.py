@@ -128,6 +128,7 @@ def test_what_the_system_refuses_without_a_name_is_told_without_one(kit):
 def test_an_audit_that_is_opened_without_a_database_says_what_it_cannot_tell(kit, database, tmp_path):
     Story(database).sale("S-1")
     made = kit.audit(sync=False, out=str(tmp_path / "audits"))
+    assert "so that every finding counts as new" in str(made.changes("2020-01-01"))
     opened = toolkit.open_audit(made.folder)
     assert opened.sql("SELECT count(*) AS n FROM verdicts WHERE sale_id = ?", "S-1")["n"].tolist() == [1]
     assert opened.verdicts.dtypes["created_at"].pyarrow_dtype == pa.timestamp("us", "America/Sao_Paulo")

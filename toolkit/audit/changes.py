@@ -43,6 +43,8 @@ class FindingChanges:
     ``reason``, ``opened_at``, ``closed_at``."""
     by_day: pd.DataFrame
     """One row a day: ``day``, the findings ``present`` at its end, and those that ``came`` and ``went`` on it."""
+    first: bool
+    """Tells that no audit had been made by the first moment."""
 
     def ids(self, kind: str) -> list[str]:
         """Return the ids of the findings of a kind, in their order."""
@@ -84,7 +86,7 @@ def changes_between(place: Database, start: datetime, end: datetime, zone: ZoneI
         findings = session.sql(_CHANGES, params={"start": start}).to_arrow_table().to_pandas().set_index("id")
         trend = trend_query(end, start.astimezone(zone).date(), zone)
         by_day = session.sql(BY_DAY.format(trend=trend)).to_arrow_table().to_pandas()
-    return FindingChanges(start, end, findings, by_day)
+    return FindingChanges(start, end, findings, by_day, first=min(audits) > start)
 
 
 def audits_until(connection: Connection, moment: datetime) -> list[datetime]:

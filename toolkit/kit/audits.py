@@ -356,8 +356,8 @@ def due_of(row: Any, zone: ZoneInfo) -> str:
     return Ordered(text, row.dueAt.timestamp())
 
 
-def shown_changes(found: FindingChanges, zone: ZoneInfo, *, first: bool = False) -> Shown[FindingChanges]:
-    """Show what happened to findings between two moments; ``first``: no audit had been made by the first."""
+def shown_changes(found: FindingChanges, zone: ZoneInfo) -> Shown[FindingChanges]:
+    """Show what happened to findings between two moments."""
     start, by_day = readable(found.start, zone), found.by_day
     facts = {
         "new": found.counts["new"],
@@ -367,7 +367,7 @@ def shown_changes(found: FindingChanges, zone: ZoneInfo, *, first: bool = False)
         "came and went": int((found.findings["change"] == BETWEEN).sum()),
     }
     parts = [figures(Message("Findings from {} to {}", start, readable(found.end, zone)), facts)]
-    if first:
+    if found.first:
         told = Message("no audit had been made by {}, so that every finding counts as new", start)
         parts.append(remark("note", told))
     if len(found.without_sale):

@@ -331,7 +331,7 @@ class Kit(OneSale):
         found = changes_between(self.database, first, last, zone)
         with self.database.transaction() as connection:
             restored = dict.fromkeys(pending_restore(connection, each) for each in (first, last))
-        shown = shown_changes(found, zone, first=not any(each <= first for each in audits))
+        shown = shown_changes(found, zone)
         return replace(shown, parts=[*shown.parts, *(remark("note", each) for each in restored if each)])
 
     def file_findings(self, *, unmask: str | None = None) -> Shown[Sequence[IntegrityFinding]]:
