@@ -49,7 +49,8 @@ def seal_events(
         signed = newest_checkpoint(connection)
         if signed is not None and (signer is None or signed.vkey != str(signer.verifier)):
             raise LogKeyMissing(
-                "The custody log is not sealed: TOOLKIT_LOG_SIGNING_KEY must name the file of the key {}.",
+                "The custody log is not sealed: TOOLKIT_LOG_SIGNING_KEY must name the file of the key {}, and "
+                "TOOLKIT_LOG_ORIGIN its name before the +.",
                 signed.vkey,
             )
         if signer is None:
