@@ -142,16 +142,8 @@ def _of_tables():
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)
     yield from (*AnswerOutcome, *ServiceChange, *Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
-    yield from (
-        NOT_MISLEADING,
-        UNCLOSED,
-        TOO_MANY,
-        posting.NOT_TRUSTED,
-        IS_ROUNDED,
-        checks.IS_ERROR,
-        checks.IS_TOTAL,
-        NOT_TEXT,
-    )
+    yield from (NOT_MISLEADING, UNCLOSED, TOO_MANY, NOT_TEXT, IS_ROUNDED)
+    yield from (posting.NOT_TRUSTED, checks.IS_ERROR, checks.IS_TOTAL)
     yield from cli.OF_CLICK
     yield from (impossible for _, impossible in WRITES.values())
     # Said in loops over names.
