@@ -83,6 +83,7 @@ def test_openssl_and_coreutils_compare_the_key_and_the_files(reports):
     assert script(first, "known.pem")[0] == 0
     (first.parent / "known.pem").write_bytes(new_signer().verifier.pem())
     assert "log.vkey is another key" in script(first, "known.pem")[1]
+    assert "nowhere.pem cannot be read" in script(first, "nowhere.pem")[1]
     (first / "missing-evidence.csv").write_text("x")
     status, said = script(first)
     assert (status, "a file is not what was written" in said) == (1, True)

@@ -14,6 +14,7 @@ fail() {
   echo "FAILED: $1"
   exit 1
 }
+[ -r "$key" ] || fail "$key cannot be read"
 
 # 1. The files are those of SHA256SUMS, and entry.json names SHA256SUMS.
 if [ -e SHA256SUMS ]; then
