@@ -49,8 +49,9 @@ def register_client(database: Database, body: Mapping[str, Any]) -> RegisteredCl
     client_id, address_id = new_id(), new_id()
     stored = {"id": client_id, "address_id": address_id, "created_at": database.clock()}
     stored |= client.model_dump(exclude={"address"}) | client.address.model_dump()
-    with database.statement() as connection, refusals():
-        if not connection.execute(add, stored).rowcount:
+    own = database.service.is_own  # what another service stores is read back, under the id that is answered
+    with database.statement() if own else database.transaction() as connection, refusals():
+        if not connection.execute(add, stored).rowcount or not own:
             written = "(SELECT CAST(:id AS uuid) AS id)"
             database.service.check_stored(connection, "add_clients", written, {"id": client_id})
     return RegisteredClient(message=MESSAGE, client_id=client_id, address_id=address_id)
