@@ -126,6 +126,9 @@ HIDDEN = """
     CREATE FUNCTION svc.pays(boolean) RETURNS boolean LANGUAGE sql RETURN $1;
     ALTER TABLE svc.doc ENABLE ROW LEVEL SECURITY;
     CREATE POLICY own ON svc.doc USING (sale_id <> 'S-1');
+    CREATE TABLE svc.whole (LIKE svc.doc) PARTITION BY LIST (sale_id);
+    CREATE TABLE svc.later PARTITION OF svc.whole FOR VALUES IN ('later');
+    ALTER TABLE svc.whole ATTACH PARTITION svc.doc DEFAULT;
     ALTER TABLE svc.sale RENAME TO sold;
     CREATE MATERIALIZED VIEW svc.sale AS SELECT * FROM svc.sold;
     CREATE ROLE {0};
@@ -143,6 +146,8 @@ def test_rows_that_a_policy_hides_from_our_role_and_old_copies_are_told(
     path.write_text(STATEMENTS, encoding="utf-8")
     run("-q", "audit", within=around)  # it is calm
     execute(database, HIDDEN.format(role))
+    told = run("db", "check", ends=None, within=around).err
+    assert "svc.doc is one part of svc.whole: the rows of its other parts are not read." in told
     statements = STATEMENTS.replace("FROM svc.doc", "FROM svc.held").replace("payer AS", "svc.pays(payer) AS")
     path.write_text(statements, encoding="utf-8")
     told = run("db", "check", ends=None, within=around).err

@@ -20,7 +20,7 @@ from toolkit.contract.service_rows import FLAWS, LEFT_OUT
 from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of, rows_behind
 from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, defaults, is_null, mentions, service_of
-from toolkit.database.service_tables import Resolved, hidden_and_copied, resolve
+from toolkit.database.service_tables import Resolved, hidden_and_copied, parts_alone, resolve
 from toolkit.errors import InvalidInput, SchemaMismatch, WriteRefused
 from toolkit.message import Message, listed
 
@@ -348,6 +348,8 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
         if absent := [name for name in columns if is_null(service.statements[relation], name)]:
             names = ", ".join(absent)
             yield Message("{}: the contract requires {}, which the tables do not hold.", relation, names)
+    for row in parts_alone(connection):
+        yield Message("{} is one part of {}: the rows of its other parts are not read.", row.part, row.whole)
     hidden, copied = hidden_and_copied(connection)
     for table in hidden:
         yield Message("Row level security may hide rows of {} from this role.", table)

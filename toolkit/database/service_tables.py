@@ -214,6 +214,11 @@ def hidden_and_copied(connection: Connection) -> tuple[tuple[str, ...], tuple[st
     )
 
 
+def parts_alone(connection: Connection) -> Sequence[sa.Row[Any]]:
+    """Return each partition that a statement reads without all others of its table, and that table."""
+    return connection.execute(sa.text(_PARTS_ALONE), {"names": _read(service_of(connection))}).all()
+
+
 def _behind(connection: Connection) -> Sequence[sa.Row[Any]]:
     """Return the tables and functions behind the statements that read."""
     service = service_of(connection)
@@ -256,6 +261,18 @@ _PLACES: Final = """
     JOIN pg_namespace AS space ON space.oid = relnamespace
     WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
     ORDER BY 2
+"""
+
+_PARTS_ALONE: Final = """
+    WITH read AS (
+        SELECT CAST(to_regclass(name) AS oid) AS place
+        FROM unnest(CAST(:names AS text[])) AS given (name) WHERE to_regclass(name) IS NOT NULL
+    )
+    SELECT DISTINCT CAST(CAST(part.inhrelid AS regclass) AS text) AS part,
+           CAST(CAST(inhparent AS regclass) AS text) AS whole
+    FROM pg_inherits AS part JOIN pg_inherits AS other USING (inhparent)
+    WHERE part.inhrelid IN (TABLE read) AND other.inhrelid NOT IN (TABLE read) AND inhparent NOT IN (TABLE read)
+    ORDER BY 1
 """
 
 _BEHIND: Final = """
