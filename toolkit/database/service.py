@@ -297,14 +297,14 @@ def _service(text: str, source: Path | None) -> Service:
         if absent := [column for column in REQUIRED[name] if is_null(statements[name], column)]:
             raise SettingsError("{}, {}: {} is NULL, and no audit can be made without it.", place, name, absent[0])
     for name in COLUMNS:
-        if made := [each for value in _values_called(statements[name], "id") for each in _CHANCE.findall(value)]:
+        if made := _found(_CHANCE, statements[name], "id"):
             raise SettingsError(
                 "{}, {}: id is made by {}, and would be another one at the next reading. Make it of columns that "
                 "stay, such as CAST(md5(...) AS uuid).",
                 *(place, name, made[0]),
             )
     for (name, column), codes in _CODES.items():
-        if rest := [each for value in _values_called(statements[name], column) for each in _REST.findall(value)]:
+        if rest := _found(_REST, statements[name], column):
             raise SettingsError(
                 "{}, {}: every code that is not listed would become {} as {}. Leave ELSE out: then it is told.",
                 *(place, name, rest[0], column),
@@ -469,7 +469,11 @@ def constants(statement: str, column: str) -> list[str]:
 
 def defaults(statement: str, column: str) -> list[str]:
     """Return what a column becomes where nothing else fits: a text, or TRUE, after ELSE or last in COALESCE."""
-    return [each for value in _values_called(statement, column) for each in _DEFAULT.findall(value)]
+    return _found(_DEFAULT, statement, column)
+
+
+def _found(pattern: re.Pattern[str], statement: str, column: str) -> list[str]:
+    return [each for value in _values_called(statement, column) for each in pattern.findall(value)]
 
 
 def _values_called(statement: str, column: str) -> Iterator[str]:

@@ -30,7 +30,7 @@ from toolkit.contract.resources import AREA_CODES, UNASSIGNED_CEP, QualityWarnin
 from toolkit.errors import InvalidField
 from toolkit.intake.headings import FIELDS, Field
 from toolkit.intake.results import Repair
-from toolkit.intake.sources import ERROR_OF_FORMULA, IS_ERROR, Bytes, Chunk, Mask, mask_of, values
+from toolkit.intake.sources import ERROR_OF_FORMULA, IS_ERROR, ROUNDED, Bytes, Chunk, Mask, mask_of, values
 from toolkit.message import Message
 
 ROW: Final = Message("row")  # stands for the field where the whole row is at fault
@@ -274,8 +274,6 @@ def _totals(chunk: Chunk, columns: Mapping[str, int]) -> Iterator[int]:
 _MAY_BE_ROUNDED: Final = ("external_id", "rg", "number_on_dealership", "enrollment", "installation_number")
 """Columns of mostly digits, which a spreadsheet may have shortened."""
 
-_ROUNDED: Final = r"^[0-9]+([.,][0-9]+)?[Ee]\+?[0-9]+$"
-
 _DATED: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 _WORDS: Final = ("first_name", "last_name", "neighborhood", "address", "city")
@@ -295,7 +293,7 @@ def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tu
     yield QualityWarning.BIRTHDATE_IN_FUTURE, mask_of(pc.greater(birthdate, today.isoformat()))
     yield QualityWarning.BIRTHDATE_TOO_OLD, mask_of(pc.less(birthdate, oldest_birthdate(today).isoformat()))
     for warning, names, pattern in (
-        (QualityWarning.NUMBER_ROUNDED, _MAY_BE_ROUNDED, _ROUNDED),
+        (QualityWarning.NUMBER_ROUNDED, _MAY_BE_ROUNDED, ROUNDED),
         (QualityWarning.NUMBER_IS_DATE, (*_MAY_BE_ROUNDED, "address_number"), _DATED),
         (QualityWarning.MISREAD, _WORDS, _MISREAD),
     ):

@@ -97,7 +97,7 @@ def parse_timestamp(text: str, *, timezone: ZoneInfo, now: datetime) -> datetime
     A bare date is the end of that day, so that all that was seen on it counts; today is now.
 
     Raises:
-        InvalidInput: it is not a time, or lies in the future.
+        InvalidInput: it is not a time, or lies in the future or before 1970.
     """
     text = text.strip()
     try:
