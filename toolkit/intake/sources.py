@@ -191,7 +191,7 @@ ERROR_OF_FORMULA: Final = (
     r"^(#(N/[AD]|N/DISP|DIV/0!|REF!|VALUE!|VALOR!|NAME\?|NOME\?|NULL!|NULO!|NUM!|NÚM!|SPILL!|DESPEJAR!|CALC!|CÁLC!"
     r"|##+)|Err:[0-9]{3})$"
 )
-"""What Excel and LibreOffice show instead of a value, in English and Portuguese; ### where a column is narrow."""
+"""Errors that Excel and LibreOffice show instead of a value, in both languages; ### where a column is narrow."""
 
 IS_ERROR: Final = Message("Holds an error of a formula instead of a value")
 
