@@ -6,14 +6,13 @@ addresses are in the TOML file that ``TOOLKIT_PARTNERS`` names.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 import pyarrow as pa
@@ -38,12 +37,9 @@ from toolkit.language import Language, default_language, language
 from toolkit.log.events import record_event
 from toolkit.message import Message
 from toolkit.reports import FORMATS as WRITERS
-from toolkit.reports.audited import Audited
 from toolkit.reports.reading import read_audited
 from toolkit.reports.report import Report
 from toolkit.settings import Environment
-
-T = TypeVar("T")
 
 FORMATS: Final = ("html", "xlsx")  # the formats that a partner gets its list in
 
@@ -159,11 +155,9 @@ def notify_partners(kit: Kit, *, within: int = 3) -> Shown[list[PartnerTold]]:
             for name, found in standing.items()
         ]
         waiting = {each.partner: each for each in every if each.has_news()}
-        read = (waiting[own.partner or ""].read(own) for own in audit.each_partner([*waiting]))
-        made = (each.made(*own) for each, own in zip(waiting.values(), _ahead(read), strict=True))
         kit.progress.begin("Telling partners", len(waiting), "partners")
-        for each, own_files in zip(waiting.values(), _ahead(made), strict=True):
-            done = each.tell(*own_files)
+        for each, own in zip(waiting.values(), audit.each_partner([*waiting]), strict=True):
+            done = each.tell(*each.made(own))
             told += [done] if done is not None else []
             kit.progress.advance(1)
         kit.progress.end()
@@ -176,15 +170,6 @@ def _standing(audit: Audit, partners: Sequence[str], within: int) -> tuple[dict[
     told = found.drop_columns(["partner"])
     by_partner = {name: told.filter(pc.equal(found["partner"], name)) for name in partners}
     return {name: own for name, own in by_partner.items() if len(own)}, sorted({*partners} - {*audit.partners})
-
-
-def _ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yield the same, the next one made by another thread while the one before is used."""
-    with ThreadPoolExecutor(1) as thread:
-        made = thread.submit(next, items, None)
-        while (item := made.result()) is not None:
-            made = thread.submit(next, items, None)
-            yield item
 
 
 def _shown(told: list[PartnerTold], unknown: list[str]) -> Shown[list[PartnerTold]]:
@@ -214,21 +199,11 @@ class _Telling:
     within: int
     standing: pa.Table
 
-    def read(self, own: Audit) -> tuple[Audited | None, dict[str, Any] | None]:
-        """Read what a mail to the partner shows, and the findings that its webhook gets."""
-        lists = read_audited(own, with_work=False) if self.address.mail else None
-        if self.address.webhook is None:
-            return lists, None
-        page, after = findings_page(own, self.partner, STANDING, limit=POSTED)
-        dated = [{name: _written(value) for name, value in each.items()} for each in page]
-        return lists, {"findings": dated, "more": after is not None}
-
-    def made(
-        self, lists: Audited | None, page: dict[str, Any] | None
-    ) -> tuple[dict[str, bytes], dict[str, Any] | None]:
-        """Make the files of the mail, by their names, of what ``read`` returned."""
+    def made(self, own: Audit) -> tuple[dict[str, bytes], dict[str, Any] | None]:
+        """Make the files of a mail to the partner, by their names, and the findings that its webhook gets."""
         files: dict[str, bytes] = {}
-        if lists is not None:
+        if self.address.mail:
+            lists = read_audited(own, with_work=False)
             report = Report(lists, self.kit.settings.timezone, FORMATS, self.language, beside=LISTS)
             with self.kit.scratch() as scratch:
                 for format_ in FORMATS:
@@ -236,7 +211,11 @@ class _Telling:
                     WRITERS[format_](report, path)
                     files[path.name] = path.read_bytes()
             report.sections.clear()  # they know the report: it would be in memory until the collector comes
-        return files, page
+        if self.address.webhook is None:
+            return files, None
+        page, after = findings_page(own, self.partner, STANDING, limit=POSTED)
+        dated = [{name: _written(value) for name, value in each.items()} for each in page]
+        return files, {"findings": dated, "more": after is not None}
 
     @property
     def language(self) -> Language:
