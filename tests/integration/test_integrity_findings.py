@@ -1,6 +1,7 @@
 """Findings about the origin of evidence files, from a real bucket and database."""
 
 import io
+import re
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -139,7 +140,7 @@ def test_a_file_written_long_after_its_credentials_ran_out(database, add, look, 
     _, late = add(body=pdf(2), expires_at=now - timedelta(hours=2))
     [finding] = look()
     assert (finding.problem, finding.keys) == (IntegrityProblem.WRITTEN_LATE, (late,))
-    assert finding.detail.startswith("late by 2:0")
+    assert re.fullmatch("written at [^ ]+, credentials ran out at [^ ]+", finding.detail)
 
 
 def test_a_file_that_a_backup_brought_back_was_not_written_late(database, put, delete, add_file, look, clock):
@@ -164,7 +165,7 @@ def test_a_file_replaced_after_it_was_verified(database, put, add, look):
     put(key, pdf(2))
     [finding] = look()
     assert (finding.problem, finding.keys) == (IntegrityProblem.OVERWRITTEN, (key,))
-    assert finding.detail == "replaced at 2026-03-02 12:00 UTC"
+    assert finding.detail == "replaced at 2026-03-02T12:00:00+00:00"
     put(key, pdf(1))
     assert [finding.problem for finding in look()] == [IntegrityProblem.OVERWRITTEN]  # the first one again
 

@@ -152,7 +152,6 @@ def _of_tables():
     yield from ("revoked", "at", "data", "log", "schema", "epoch", "replica", "problem", "database", "bucket")
     of_many = ("new", "open", "waived", "resolved", "came and went", "done", "failed", "missed", "kept")
     yield from ((each, each) for each in of_many)
-    yield from ((each, f"{each}s") for each in ("day", "hour", "minute", "second"))
     # Read from tables and files.
     yield from ("{} (embedded bucket)", "one object of several records", "not in the contract")
     yield from (*OF_SYSTEM, *_BOUNDS.values())

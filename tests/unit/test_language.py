@@ -75,11 +75,13 @@ def test_numbers_days_and_plurals_are_those_of_the_language():
 @pytest.mark.parametrize(
     ("detail", "english", "portuguese"),
     [
-        ("late by 20 days, 23:55:00", "late by 20 days and 23 hours", "atraso de 20 dias e 23 horas"),
-        ("late by 1 day, 0:00:09", "late by 1 day and 9 seconds", "atraso de 1 dia e 9 segundos"),
-        ("late by 2:01:00", "late by 2 hours and 1 minute", "atraso de 2 horas e 1 minuto"),
         (
-            "replaced at 2026-11-20 21:00 UTC",
+            "written at 2026-11-20T21:00:00+00:00, credentials ran out at 2026-11-01T02:00:00+00:00",
+            "written at 20 Nov 2026, 18:00 (UTC-03:00), credentials ran out at 31 Oct 2026, 23:00 (UTC-03:00)",
+            "gravado em 20/11/2026, 18:00 (UTC-03:00), credenciais vencidas em 31/10/2026, 23:00 (UTC-03:00)",
+        ),
+        (
+            "replaced at 2026-11-20T21:00:00+00:00",
             "replaced at 20 Nov 2026, 18:00 (UTC-03:00)",
             "trocado em 20/11/2026, 18:00 (UTC-03:00)",
         ),

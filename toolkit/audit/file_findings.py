@@ -51,6 +51,8 @@ def file_findings(session: Any) -> list[IntegrityFinding]:
     return found
 
 
+_MOMENT: Final = "%Y-%m-%dT%H:%M:%S+00:00"  # as Language.dated finds it
+
 _PLAIN: Final = r"regexp_extract(lower({}), '^\s*([^;]*?)\s*(;|$)', 1)"
 """A media type without its parameters."""
 
@@ -149,7 +151,7 @@ _FINDERS: Final = {
             WHERE coalesce(version.gone_at > came, true)
         ),
         first AS (SELECT evidence_id, arg_min(version, (since, version.id)) AS was FROM lay GROUP BY ALL)
-        SELECT {_OF_RECORD}, strftime(min(since), 'replaced at %Y-%m-%d %H:%M UTC')
+        SELECT {_OF_RECORD}, strftime(min(since), 'replaced at {_MOMENT}')
         FROM standing JOIN first USING (evidence_id) JOIN lay USING (evidence_id)
         WHERE {OTHER.format("version")}
         GROUP BY evidence_id, object_key, sale_id
@@ -184,14 +186,13 @@ _FINDERS: Final = {
             GROUP BY now.id
         ),
         dated AS (
-            SELECT *, CAST(trunc(epoch(least(written_at, written_before)) - epoch(expires_at)) AS BIGINT) AS late
-            FROM stored LEFT JOIN before USING (object)
-            WHERE least(written_at, written_before) > expires_at + INTERVAL {LATE_BY.seconds} SECONDS
+            SELECT *, least(written_at, written_before) AS written FROM stored LEFT JOIN before USING (object)
         )
-        SELECT {_OF_FILE}, 'late by ' || CASE late // 86400 WHEN 0 THEN '' WHEN 1 THEN '1 day, '
-                   ELSE format('{{}} days, ', late // 86400) END
-               || format('{{}}:{{:02d}}:{{:02d}}', late % 86400 // 3600, late % 3600 // 60, late % 60)
+        SELECT {_OF_FILE},
+               strftime(written, 'written at {_MOMENT}')
+               || strftime(expires_at, ', credentials ran out at {_MOMENT}')
         FROM dated
+        WHERE written > expires_at + INTERVAL {LATE_BY.seconds} SECONDS
     """,
     IntegrityProblem.CONTENT_REPEATED: f"""
         SELECT {_OF_FILES},

@@ -6,7 +6,7 @@ import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
 from itertools import starmap
 from typing import Any, Final
@@ -112,10 +112,6 @@ def tuples(table: pd.DataFrame) -> Iterator[Any]:
     return starmap(namedtuple("Row", table.columns), zip(*told, strict=True))
 
 
-_LATE: Final = re.compile(r"late by (?:(\d+) days?, )?(\d+):(\d\d):(\d\d)")
-_REPLACED: Final = re.compile(r"replaced at (\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
-
-
 def iso(moment: datetime, timezone: ZoneInfo) -> str:
     """``2026-11-20T18:00:00-03:00``."""
     return moment.astimezone(timezone).isoformat(timespec="seconds")
@@ -142,14 +138,6 @@ def iso_column(moments: pd.Series[Any] | pa.Array, timezone: ZoneInfo) -> list[s
     return found
 
 
-def duration(time: timedelta, language: Language) -> str:
-    """``20 days and 23 hours``: the two largest units."""
-    hours, seconds = divmod(time.seconds, 3600)
-    minutes, seconds = divmod(seconds, 60)
-    units = {"day": time.days, "hour": hours, "minute": minutes, "second": seconds}
-    return language.listed([language.counted(number, unit) for unit, number in units.items() if number][:2])
-
-
 DETAILS: Final = (
     "SHA-256 of the content {}",
     "{} and {}, SHA-256 {}",
@@ -158,17 +146,12 @@ DETAILS: Final = (
     "declared {}, stored as {}",
     "{:,} objects, of which the first {:,} are named",
     "{:,} objects",
+    "replaced at {}",
+    "written at {}, credentials ran out at {}",
 )
-"""The facts of a finding about a file that an audit tells, beside moments."""
+"""The facts of a finding about a file that an audit tells."""
 
 
 def told_detail(detail: str, language: Language, timezone: ZoneInfo) -> str:
     """Return the detail of a finding about a file as people say it; programs get it as it was found."""
-    if late := _LATE.fullmatch(detail):
-        days, hours, minutes, seconds = (int(each or 0) for each in late.groups())
-        time = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-        return language.text("late by {}", duration(time, language))
-    if replaced := _REPLACED.fullmatch(detail):
-        moment = datetime.fromisoformat(replaced[1]).replace(tzinfo=UTC)
-        return language.text("replaced at {}", language.moment(moment, timezone))
-    return language.tell(recognised(detail, DETAILS))
+    return language.dated(language.tell(recognised(detail, DETAILS)), timezone)
