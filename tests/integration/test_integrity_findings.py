@@ -16,8 +16,9 @@ from tests.support.audits import audited
 from tests.support.evidence_files import pdf, voice
 from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_record, add_sale, execute, rows
-from toolkit.audit.duckdb_session import DEFAULT_MEMORY
-from toolkit.audit.file_findings import file_findings_at
+from toolkit.audit.duckdb_session import duckdb_session
+from toolkit.audit.extract import extract
+from toolkit.audit.file_findings import file_findings
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import file_finding_ids
@@ -41,8 +42,9 @@ def look(database, bucket, sync):
 
 
 def integrity_findings(database):
-    with TemporaryDirectory() as scratch:
-        return file_findings_at(database, final_moment(database), Path(scratch), DEFAULT_MEMORY)
+    with TemporaryDirectory() as scratch, database.snapshot() as snapshot, duckdb_session(scratch) as session:
+        extract(snapshot, final_moment(database), session, Path(scratch))
+        return file_findings(session)
 
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)

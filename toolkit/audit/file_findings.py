@@ -5,17 +5,13 @@ Withdrawn records are left out: withdrawing is how a finding is mended. Files ar
 bytes, so reuse is found among those that were verified, and where a service gives one object to several records.
 """
 
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from toolkit.audit.duckdb_session import duckdb_session
-from toolkit.audit.extract import extract
 from toolkit.audit.reviews import FAILED, OTHER
 from toolkit.contract.contents import HASH, LAYOUT, SAME_TYPE, ActivePart, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import KIND_OF, FileKind
-from toolkit.database.connection import Database
 
 EXAMPLES: Final = 5  # objects outside the layout that are named
 
@@ -27,16 +23,6 @@ _RIGHT: Final = {str(each): {FileKind.AUDIO: "audio/"}.get(of, "application/pdf"
 
 NEUTRAL_TYPES: Final = ("binary/octet-stream", "application/octet-stream")
 """Media types with which servers store what was posted without any: a browser shows none of them."""
-
-
-def file_findings_at(database: Database, moment: datetime, scratch: Path, memory: str) -> list[IntegrityFinding]:
-    """Return what ``file_findings`` tells of a moment.
-
-    ``scratch`` is an empty folder for the inputs, and for what does not fit into ``memory``.
-    """
-    with database.snapshot() as snapshot, duckdb_session(scratch, memory) as session:
-        extract(snapshot, moment, session, scratch)
-        return file_findings(session)
 
 
 def file_findings(session: Any) -> list[IntegrityFinding]:

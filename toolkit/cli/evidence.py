@@ -12,7 +12,6 @@ from toolkit.cli.context import (
     NonEmptyPath,
     confirm_disappearance,
     pass_kit,
-    reason_for,
     show,
     shows,
 )
@@ -46,13 +45,9 @@ def verify(kit: Kit) -> Shown[Any]:
 
 
 @evidence.command()
-@click.option("--show-names", is_flag=True, help="Also show the names of the files; needs --reason.")
-@click.option(
-    "--reason", default="", help="The reason for showing names; the custody log keeps it with your account."
-)
 @shows()
-def findings(kit: Kit, show_names: bool, reason: str) -> Shown[Any]:
-    """List the findings about the files in the bucket.
+def findings(kit: Kit) -> Shown[Any]:
+    """List what the last audit found about the files in the bucket.
 
     The same file for more than one sale, or as two types of one sale; a file that was
     written after its credentials had run out, or replaced after it was seen; a record
@@ -60,16 +55,15 @@ def findings(kit: Kit, show_names: bool, reason: str) -> Shown[Any]:
     document with scripts, attachments or links; a file without a record, or where no
     upload form leads.
 
-    Names of files may be those of people: without --show-names only the folders are told.
+    Names of files may be those of people: only the folders are told.
 
     Example:
-      toolkit bucket sync --verify
+      toolkit audit
       toolkit evidence findings --json > findings.json
-      toolkit evidence findings --show-names --reason "foreign files are to be moved"
 
     Exit status 3: there are findings. What sales lack is told by: toolkit audit
     """
-    return kit.file_findings(unmask=reason_for(show_names, reason, "--show-names"))
+    return kit.file_findings()
 
 
 @evidence.command("list", short_help="List the evidence records of a sale with their ids and files.")

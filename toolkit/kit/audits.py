@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -18,7 +18,6 @@ from toolkit.audit.changes import BETWEEN, FindingChanges, changes_between
 from toolkit.audit.folder import Audit
 from toolkit.audit.folder import open_audit as open_folder
 from toolkit.contract.codes import CODES, Owner, names_of, no_finding
-from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Problem, Reason
 from toolkit.contract.waivers import Waiver
@@ -391,26 +390,30 @@ def shown_changes(found: FindingChanges, zone: ZoneInfo) -> Shown[FindingChanges
     return Shown(found, parts, changes_as_json(found, zone), attention)
 
 
-def shown_file_findings(
-    found: Sequence[IntegrityFinding], zone: ZoneInfo, *, unmasked: bool
-) -> Shown[Sequence[IntegrityFinding]]:
-    """Show the findings about files in the bucket; their names only where ``unmasked``."""
+def shown_file_findings(audit: Audit, zone: ZoneInfo) -> Shown[Sequence[dict[str, Any]]]:
+    """Show the findings of an audit about files in the bucket, without the names of these."""
+    found: list[dict[str, Any]] = audit.sql(_FILE_FINDINGS).to_pylist()
     rows = [
         (
-            each.problem,
-            ", ".join(each.keys if unmasked else each.sale_ids or each.folders),
-            _(CODES[each.problem].meaning),
-            told_detail(each.detail, current_language(), zone) if each.detail else "",
+            each["problem"],
+            ", ".join(each["sales"] or each["folders"]),
+            _(CODES[each["problem"]].meaning),
+            told_detail(each["detail"], current_language(), zone),
         )
         for each in found
     ]
-    document = [
-        {"text": CODES[each.problem].meaning, "sales": each.sale_ids}
-        | pick_camel(each, "problem", "detail", "evidence_ids", "keys" if unmasked else "folders")
-        for each in found
+    parts = [
+        say(f"{_('As of')} {readable(audit.facts.as_of, zone)}"),
+        table("Findings about files", ["code", "about", "meaning", "detail"], rows),
     ]
-    parts = [table("Findings about files", ["code", "about", "meaning", "detail"], rows)]
-    return Shown(found, parts, {"findings": document}, bool(found))
+    listed = [{"text": CODES[each["problem"]].meaning} | each for each in found]
+    return Shown(found, parts, {"asOf": iso_exact(audit.facts.as_of, zone), "findings": listed}, bool(found))
+
+
+_FILE_FINDINGS: Final = """
+    SELECT sale_ids AS sales, problem, detail, evidence_ids AS "evidenceIds", folders
+    FROM file_findings ORDER BY number
+"""
 
 
 def shown_waivers(waivers: Sequence[Waiver], today: date, zone: ZoneInfo) -> Shown[Sequence[Waiver]]:

@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from toolkit.audit.waivers import add_waiver, all_waivers, revoke_waiver
 from toolkit.database.belonging import check_bucket, pending_restore
-from toolkit.database.observation_clock import final_moment
 from toolkit.errors import InvalidInput
 from toolkit.extras import require
 from toolkit.kit import results
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from toolkit.audit.changes import FindingChanges
     from toolkit.audit.object_history import Synced
     from toolkit.audit.reviews import Drawn
-    from toolkit.contract.contents import IntegrityFinding
     from toolkit.contract.waivers import Waiver
     from toolkit.evidence.contents import Verified
     from toolkit.evidence.credentials import ManifestResult
@@ -334,22 +332,15 @@ class Kit(OneSale):
         shown = shown_changes(found, zone)
         return replace(shown, parts=[*shown.parts, *(remark("note", each) for each in restored if each)])
 
-    def file_findings(self, *, unmask: str | None = None) -> Shown[Sequence[IntegrityFinding]]:
-        """List the findings about files in the bucket: one file for two sales, too late, replaced, without record.
+    def file_findings(self) -> Shown[Sequence[dict[str, Any]]]:
+        """List what the last audit found about files: one for two sales, too late, replaced, without record.
 
-        Args:
-            unmask: the reason for showing the names of files, which may be those of people; the custody log then
-                tells it with your account.
+        Raises:
+            NoAudit: no audit has been made yet.
         """
-        from toolkit.audit.file_findings import file_findings_at
         from toolkit.kit.audits import shown_file_findings
 
-        moment = final_moment(self.database)
-        if unmask is not None:
-            self.unmask(unmask, "file names of findings")
-        with self.scratch() as scratch:
-            found = file_findings_at(self.database, moment, scratch, self.settings.engine_memory)
-        return shown_file_findings(found, self.settings.timezone, unmasked=unmask is not None)
+        return shown_file_findings(self.last_audit(), self.settings.timezone)
 
     @operation
     def dossier(
