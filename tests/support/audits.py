@@ -35,7 +35,7 @@ def audited(database, *, as_of=None, deadlines=DEADLINES, partner=None, embedded
     with tempfile.TemporaryDirectory() as folder:
         plan = plan_in(Path(folder), deadlines, embedded_bucket=embedded_bucket)
         made = make_audit(database, plan, as_of=as_of)
-        return read_audited(made if partner is None else made.for_partner(partner, whole=True))
+        return read_audited(made if partner is None else made.for_partner(partner))
 
 
 def made_audit(database, folder, *, as_of=None):

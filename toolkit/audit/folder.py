@@ -247,8 +247,6 @@ class Audit:
     cache: Path | None = None
     """The folder for copies of parts in a bucket."""
     partner: str | None = None
-    whole: bool = False
-    """True where the rows of one partner are for compliance, not for the partner."""
     session: Any = field(default=None, repr=False)
     """DuckDB with the tables as views; without it they are made when they are first asked."""
     threads: int | None = None
@@ -283,13 +281,8 @@ class Audit:
         names: list[str] = found["partner"].to_pylist()
         return names
 
-    @property
-    def is_told(self) -> bool:
-        """True for what a partner is told."""
-        return self.partner is not None and not self.whole
-
-    def for_partner(self, name: str, *, whole: bool = False) -> Audit:
-        """Return the rows of this partner alone, as the partner may see them; ``whole``: as compliance does.
+    def for_partner(self, name: str) -> Audit:
+        """Return the rows of this partner alone, as the partner may see them.
 
         Raises:
             InvalidInput: no sale names this partner.
@@ -303,7 +296,7 @@ class Audit:
             if near:
                 raise InvalidInput("No sale names the partner {!r}; did you mean {}?", name, either(near))
             raise InvalidInput("No sale names the partner {!r}.", name)
-        return replace(self, partner=name, whole=whole, session=None)
+        return replace(self, partner=name, session=None)
 
     def each_partner(self, names: Sequence[str]) -> Iterator[Audit]:
         """Yield the rows of each of these partners alone, as it may see them and without inputs.
@@ -350,7 +343,7 @@ class Audit:
     @cached_property
     def _session(self) -> Any:
         session = _connected(self.threads)
-        _make_views(session, self._rows, None if self.partner is None else _PARTNER, told=self.is_told)
+        _make_views(session, self._rows, None if self.partner is None else _PARTNER, told=self.partner is not None)
         return session
 
     @property

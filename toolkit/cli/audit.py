@@ -23,7 +23,6 @@ from toolkit.cli.context import (
     show,
     shows,
 )
-from toolkit.contract.codes import no_finding
 from toolkit.contract.findings import FindingStatus
 from toolkit.errors import InvalidInput
 from toolkit.kit.audits import AuditResult
@@ -108,10 +107,8 @@ def audit(_kit: Kit, /, judge: Callable[[str | None], AuditResult], out: str | N
 @click.command()
 @audit_options
 @click.option("--status", type=click.Choice(list(map(str, FindingStatus))), help="Only findings of this status.")
-@click.option("--code", help="Only findings of this code.")
-@click.option("--partner", help="Only findings of this partner's sales.")
 @shows()
-def findings(_kit: Kit, /, judge: Callable[[], AuditResult], **of: str | None) -> Shown[Any]:
+def findings(_kit: Kit, /, judge: Callable[[], AuditResult], status: str | None) -> Shown[Any]:
     """Judge every sale, and list every finding with its status, dates, deadline and owner.
 
     A finding keeps its id while it lives: the same gap of the same sale, the same oddity of
@@ -121,16 +118,14 @@ def findings(_kit: Kit, /, judge: Callable[[], AuditResult], **of: str | None) -
 
     Examples:
       toolkit findings
-      toolkit findings --status open --partner "Norte Energia"
+      toolkit findings --status open
       toolkit findings --as-of 2026-11-20 --json > findings.json
 
     See also: toolkit explain CODE
 
     Exit status 3: some finding is open or reopened.
     """
-    if (code := of["code"]) and (refused := no_finding(code.upper())) is not None:
-        raise InvalidInput(refused)  # before an audit is made in vain
-    return judge().listed_findings(**of)
+    return judge().listed_findings(status=status)
 
 
 @click.command()

@@ -17,7 +17,7 @@ import pandas as pd
 from toolkit.audit.changes import BETWEEN, FindingChanges, changes_between
 from toolkit.audit.folder import Audit
 from toolkit.audit.folder import open_audit as open_folder
-from toolkit.contract.codes import CODES, Owner, names_of, no_finding
+from toolkit.contract.codes import CODES, Owner, names_of
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Problem, Reason
 from toolkit.contract.waivers import Waiver
@@ -202,17 +202,15 @@ class AuditResult:
         listed = replace(links("The report", written), text="\n".join(map(str, written)))
         return Shown(written, [listed, *parts], numbers, result.open > 0, written)
 
-    def read(
-        self, partner: str | None = None, cpfs: Mapping[str, str] | None = None, *, whole: bool = False
-    ) -> Audited:
+    def read(self, partner: str | None = None, cpfs: Mapping[str, str] | None = None) -> Audited:
         """Return the numbers and lists of the report, or of one partner's sales, all of them read now.
 
-        Those of a partner are without what is compliance's own, unless ``whole``.
+        Those of a partner are without what is compliance's own.
 
         Raises:
             InvalidInput: no sale names this partner.
         """
-        own = self.audit if partner is None else self.audit.for_partner(partner, whole=whole)
+        own = self.audit if partner is None else self.audit.for_partner(partner)
         return read_audited(replace(own, threads=1), cpfs=cpfs)  # the memory of its queries goes with it
 
     @cached_property
@@ -261,23 +259,16 @@ class AuditResult:
         parts += _notes(self._report(self.numbers))
         return Shown(board, parts, facts, overdue > 0)
 
-    def listed_findings(
-        self, *, status: str | None = None, code: str | None = None, partner: str | None = None
-    ) -> Shown[pd.DataFrame]:
+    def listed_findings(self, *, status: str | None = None) -> Shown[pd.DataFrame]:
         """Show each finding with its status, deadline and owner, those to act on first.
 
         Raises:
-            InvalidInput: no sale names this partner, or no finding can have this code or status.
+            InvalidInput: no finding can have this status.
         """
-        code = code and code.upper()
-        if code is not None and (refused := no_finding(code)) is not None:
-            raise InvalidInput(refused)
         if status is not None and status not in {*FindingStatus}:
             raise InvalidInput("A status is one of {}, not {!r}.", ", ".join(FindingStatus), status)
-        result, zone = self.read(partner, whole=True), self._zone
-        found = result.findings
-        for column, wanted in {"status": status, "code": code}.items():
-            found = found if wanted is None else found[found[column] == wanted]
+        result, zone = self.numbers, self._zone
+        found = result.findings if status is None else result.findings[result.findings["status"] == status]
         listed = found if status == FindingStatus.RESOLVED else found[found["status"] != FindingStatus.RESOLVED]
         rows = []
         for row in tuples(listed.head(IN_A_NOTEBOOK)):

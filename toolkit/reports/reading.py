@@ -67,7 +67,7 @@ def read_audited(
         sales = set(findings["saleId"].dropna())
         of_files = [each.only(sales) for each in of_files]
         facts = replace(facts, source=uncounted(facts.source), files=Looks.of(audit.sql(LOOKS).to_pylist()))
-    moved = "CAST(NULL AS BIGINT)" if audit.is_told else "coalesce(trend, 0)"
+    moved = "CAST(NULL AS BIGINT)" if partner is not None else "coalesce(trend, 0)"
     trend, nothing = table(BY_DAY.format(trend="FROM trend")), pd.DataFrame()
     cases = told["saleId"].head(CASES).tolist()
     if cpfs is not None:
@@ -310,7 +310,7 @@ def _reviews(audit: Audit) -> Reviews:
         interval(*map(int, each)) for each in zip(questions["failed"], questions["lookedAt"], strict=True)
     ]
     shares = pd.DataFrame(intervals, columns=["share", "low", "high"], index=questions.index, dtype=object)
-    people = Reviews().agreement if audit.is_told else _agreement(audit.sql(_PAIRS).to_pandas())
+    people = Reviews().agreement if audit.partner is not None else _agreement(audit.sql(_PAIRS).to_pandas())
     return Reviews(**row, questions=questions.join(shares), agreement=people)
 
 
