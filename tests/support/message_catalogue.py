@@ -149,7 +149,7 @@ def _of_tables():
     # Said in loops over names.
     yield from ("new", "back again", "came and went", "resolved", "unknown", "changed", "not known", "FAILED")
     yield from ("open", "overdue", "later", "ended", "holds", "released", "files", "inclusion", "time", "witness")
-    yield from ("revoked", "at", "data", "log", "schema", "epoch", "replica", "problem", "database", "bucket")
+    yield from ("revoked", "at", "data", "log", "schema", "replica", "problem", "database", "bucket")
     of_many = ("new", "open", "waived", "resolved", "came and went", "done", "failed", "missed", "kept")
     yield from ((each, each) for each in of_many)
     # Read from tables and files.

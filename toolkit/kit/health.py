@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
@@ -25,8 +24,7 @@ from toolkit.errors import (
     WrongService,
 )
 from toolkit.kit.shown import Shown, say
-from toolkit.kit.spoken import _, readable
-from toolkit.log.sealing import newest_epoch
+from toolkit.kit.spoken import _
 from toolkit.message import Message
 from toolkit.settings import Settings
 
@@ -35,7 +33,7 @@ Facts = dict[str, Any]
 
 _NAMES: Final = (
     *("embedded", "name", "version", "answers", "address", "problem", "pid", "data", "log"),
-    *("schema", "newestSchema", "epoch", "epochSince", "replica"),
+    *("schema", "newestSchema", "replica"),
 )
 
 
@@ -43,15 +41,14 @@ def service_health(settings: Settings) -> Shown[dict[str, Facts]]:
     """Ask the database and the bucket that ``settings`` name, each once; an embedded one is not started.
 
     ``answers`` tells of an embedded one whether it runs. ``problem`` says why the toolkit cannot work with it, and
-    what to do. An epoch of the custody log above 1 tells that the database was restored in another cluster.
+    what to do.
     """
     postgres, s3 = embedded.running(settings.home)
     found = {"database": _database(settings, postgres), "bucket": _bucket(settings, s3)}
     parts = [say(f"{_('home'):<9} {settings.home}")]
     for service, facts in found.items():
         parts.append(say(Message("{:<9} {}", _(service), _summary(facts))))
-        lines = _details(facts, settings.timezone)
-        parts += [say(Message("{:<9} {:<7} {}", "", _(label), value)) for label, value in lines]
+        parts += [say(Message("{:<9} {:<7} {}", "", _(label), value)) for label, value in _details(facts)]
     attention = any(facts["problem"] for facts in found.values())
     return Shown(found, parts, {"home": settings.home, **found}, attention)
 
@@ -68,7 +65,7 @@ def _summary(facts: Facts) -> Message:
     return Message("embedded {}, does not answer", product)
 
 
-def _details(facts: Facts, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
+def _details(facts: Facts) -> Iterator[tuple[str, object]]:
     if facts["address"]:
         yield "at", facts["address"]
     for name in ("data", "log"):
@@ -78,10 +75,6 @@ def _details(facts: Facts, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
         yield "schema", Message("{} (the newest)", facts["schema"])
     elif facts["schema"] is not None:
         yield "schema", Message("{} (needed: {})", facts["schema"], facts["newestSchema"])
-    if facts["epochSince"] is not None:
-        since = readable(facts["epochSince"], zone)
-        restored = Message("{}, since {}: restored from another cluster", facts["epoch"], since)
-        yield "epoch", restored if facts["epoch"] != 1 else facts["epoch"]
     for name in ("replica", "problem"):
         if facts[name] is not None:
             yield name, facts[name]
@@ -122,8 +115,6 @@ def _database(settings: Settings, running: Running | None) -> Facts:
             facts["answers"] = True
             schema.check(database)
             with database.transaction() as connection:
-                epoch = newest_epoch(connection)
-                facts["epoch"], facts["epochSince"] = epoch.number, epoch.opened_at
                 check_service(connection)
                 facts["problem"] = pending_restore(connection)
             if shared is not None and settings.database_read_url is not None and facts["problem"] is None:

@@ -13,12 +13,12 @@ from hashlib import sha256
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.contract.events import Event, LogKeys, canonical
 from toolkit.database.connection import Database, Lock, raw, take
-from toolkit.database.tables import custody_epochs, custody_events, log_checkpoints, log_entries, log_tiles
+from toolkit.database.tables import custody_events, log_checkpoints, log_entries, log_tiles
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.log.merkle import ReadTile, append, inclusion_proof, leaf_hash, root
 from toolkit.log.notes import Checkpoint, EntryProof, LogSigner, SignedState
@@ -147,11 +147,6 @@ def entry_of(event: Event, keys: LogKeys) -> bytes:
         return entry
     detail = canonical(document["detail"])
     return canonical(document | {"detail": {"bytes": len(detail), "sha256": sha256(detail).hexdigest()}})
-
-
-def newest_epoch(connection: Connection) -> Row[Any]:
-    """Return the epoch that the log is in: one more after each restore into another cluster, counted from 1."""
-    return connection.execute(sa.select(custody_epochs).order_by(custody_epochs.c.number.desc()).limit(1)).one()
 
 
 def _append(connection: Connection, size: int, rows: Sequence[Any], keys: LogKeys) -> None:
