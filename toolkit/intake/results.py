@@ -122,19 +122,6 @@ class LoadResult(Tally):
             ),
             "rejectedFiles": [str(path) for path in self.rejected_files],
             "unreadable": list(self.unreadable),
-            "files": [
-                {
-                    "source": file.source,
-                    "sha256": file.layout.sha256,
-                    "understood": file.understood,
-                    **pick_camel(file, "rows", "accepted", "rejected", "skipped"),
-                    "alreadyLoadedAt": file.already_loaded_at and file.already_loaded_at.isoformat(),
-                    "rejectedFiles": [str(path) for path in file.rejected_files],
-                    "skippedFile": file.skipped_file and str(file.skipped_file),
-                    "notes": list(file.notes),
-                }
-                for file in self.files
-            ],
         }
 
 
