@@ -6,7 +6,7 @@ What is missing is judged now, by what was last seen; findings are those of the 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 import pandas as pd
@@ -20,7 +20,7 @@ from toolkit.audit.reviews import looks_at
 from toolkit.audit.waivers import waivers_at
 from toolkit.contract.codes import CODES, WITHOUT_CLIENT, missing_code
 from toolkit.contract.events import CustodyEvent
-from toolkit.contract.findings import Problem, Reason, Verdict
+from toolkit.contract.findings import Verdict
 from toolkit.contract.rules import Evidence, Requirement, Sale, evaluate, requirements
 from toolkit.contract.waivers import Waiver
 from toolkit.database.connection import Database
@@ -28,17 +28,13 @@ from toolkit.database.tables import evidence_openings
 from toolkit.evidence.access import one_sale
 from toolkit.evidence.records import EvidenceRecord, TimeLine, records_seen, time_line
 
-_OF_THE_SERVICE: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)
-"""Problems that no evidence record can mend."""
-
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A code that keeps a sale from being compliant, and the remedy; ``in_records``: its records say more."""
+    """A code that keeps a sale from being compliant, and the remedy."""
 
     code: str
     remedy: str
-    in_records: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +67,11 @@ class SaleCase:
     @property
     def next_steps(self) -> list[NextStep]:
         """Each code that keeps the sale from being compliant, with its remedy."""
-        problems = self.verdict.problems
-        steps = [NextStep(each, CODES[each].remedy, each not in _OF_THE_SERVICE) for each in problems]
+        steps = [NextStep(each, CODES[each].remedy) for each in self.verdict.problems]
         for piece in self.verdict.missing:
-            requested = piece.reason is not Reason.NEVER_REQUESTED
-            steps.append(NextStep(missing_code(piece.evidence_type), CODES[piece.reason].remedy, requested))
+            steps.append(NextStep(missing_code(piece.evidence_type), CODES[piece.reason].remedy))
         if self.client_id is None:
-            steps.append(NextStep(WITHOUT_CLIENT, CODES[WITHOUT_CLIENT].remedy, in_records=False))
+            steps.append(NextStep(WITHOUT_CLIENT, CODES[WITHOUT_CLIENT].remedy))
         return steps
 
 

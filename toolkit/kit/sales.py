@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +11,7 @@ from toolkit.contract.codes import CODES
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.people import mask_cpf
-from toolkit.kit.shown import Shown, figures, say, table
+from toolkit.kit.shown import Shown, figures, table
 from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable
 from toolkit.message import Message
 from toolkit.reports.json_document import finding_records, waiver_as_json
@@ -52,9 +51,6 @@ def shown_sale(
     facts, every = facts_of(case, zone, cpf, unmasked=unmasked), tables_of(case, zone, unmasked=unmasked)
     parts = [figures(Message("Sale {}", case.sale_id), facts)]
     parts += [table(title, headings, rows) for title, headings, rows in every]
-    if any(step.in_records for step in case.next_steps):
-        advice = Message("The records by their ids: toolkit evidence list {}", shlex.quote(case.sale_id))
-        parts.append(say(advice))
     return Shown(case, parts, sale_document(case, zone, today), case.verdict.status is not Status.COMPLIANT)
 
 
