@@ -302,8 +302,3 @@ class Lock(Enum):
 def take(connection: Connection, lock: Lock, *name: str) -> None:
     """Wait for the lock, or for that of one thing by its name, and hold it until the transaction ends."""
     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value, *map(sa.func.hashtext, name))))
-
-
-def take_if_free(connection: Connection, lock: Lock) -> bool:
-    """Hold the lock until the transaction ends, unless somebody else holds it."""
-    return bool(connection.scalar(sa.select(sa.func.pg_try_advisory_xact_lock(lock.value))))

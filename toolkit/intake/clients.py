@@ -23,7 +23,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from toolkit.contract.resources import QualityWarning
-from toolkit.database.connection import Database, Lock, copy_rows, raw, take, take_if_free
+from toolkit.database.connection import Database, Lock, copy_rows, raw, take
 from toolkit.database.service import create_new, service_of
 from toolkit.database.tables import load_batches, new_id, new_ids
 from toolkit.errors import AlreadyThere, InvalidField, UnreadableFile
@@ -131,10 +131,8 @@ class _Load:
         staging = Staging(connection, moment)
         self._stage(staging, moment, progress)
         loaded = self._loaded
-        if not self._dry_run and not take_if_free(connection, Lock.CLIENT_LOAD):
-            progress.begin("Waiting for another load of clients to end", None, "loads")
+        if not self._dry_run:
             take(connection, Lock.CLIENT_LOAD)
-            progress.end()
         document = json.dumps([loaded.layout.sha256, self._options], sort_keys=True)
         fingerprint = sha256(document.encode()).hexdigest()
         query = sa.select(load_batches.c.loaded_at).where(load_batches.c.fingerprint == fingerprint)
