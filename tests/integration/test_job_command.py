@@ -2,11 +2,8 @@
 
 import json
 import os
-import shutil
 import signal
-import subprocess
 from base64 import b64encode
-from contextlib import contextmanager
 from threading import Timer
 from unittest.mock import Mock
 
@@ -15,7 +12,6 @@ import pytest
 
 from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import execute, unguarded
-from tests.support.waiting import wait_until
 from toolkit import embedded
 from toolkit.cli.jobs import CommandLine
 from toolkit.database.connection import Database
@@ -79,15 +75,21 @@ def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(job,
 
 
 @pytest.mark.parametrize(
-    ("error", "told_of"),
-    [(KeyError("390.533.447-05"), "KeyError"), (OSError(30, "no", "390.533.447-05"), "Read-only file system")],
+    ("error", "code", "told_of"),
+    [
+        (KeyError("390.533.447-05"), "UNEXPECTED", "KeyError"),
+        (OSError(30, "no", "390.533.447-05"), "UNEXPECTED", "Read-only file system"),
+        (OSError(28, "No space left on device", "390.533.447-05"), "DISK_FULL", "The disk is full."),
+    ],
 )
-def test_an_unknown_error_is_told_by_its_kind_only(error, told_of, job, monkeypatch):
-    monkeypatch.setattr(CommandLine, "run", Mock(side_effect=error))
-    ran = job("run", "nightly", "--json", ends=1)
-    assert ran.told["code"] == "UNEXPECTED"
+def test_an_error_of_the_system_is_told_by_its_kind_only(error, code, told_of, job, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(CommandLine, "run", Mock(side_effect=error))
+        ran = job("run", "nightly", "--json", ends=1)
+    assert ran.told["code"] == code
     assert told_of in ran.told["reason"]
     assert "390" not in ran.err
+    job("run", "nightly")
 
 
 def test_a_signal_that_stops_an_audit_in_the_middle_has_its_code(job, monkeypatch):
@@ -97,37 +99,6 @@ def test_a_signal_that_stops_an_audit_in_the_middle_has_its_code(job, monkeypatc
 
     monkeypatch.setattr(CommandLine, "run", judges)
     assert job("run", "nightly", "--json", ends=1).told["code"] == "STOPPED"
-
-
-@contextmanager
-def small_disk(folder):
-    """A disk of 1 MB at ``folder``; skips the test where that cannot be had."""
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
-    if os.geteuid() or shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode != 0:
-        pytest.skip("only root can mount a small disk, and not on every machine")
-    try:
-        yield
-    finally:
-        embedded.stop(folder)
-        wait_until(lambda: subprocess.run(["umount", folder], capture_output=True).returncode == 0)
-
-
-def fill_up(filler):
-    """Write into a file until its disk is full."""
-    with pytest.raises(OSError, match="No space"), filler.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
-
-
-def test_a_full_disk_has_its_code_and_the_next_start_mends_it(job, tmp_path):
-    with small_disk(tmp_path / "out"):
-        filler = tmp_path / "out" / "filler"
-        fill_up(filler)
-        assert job("run", "nightly", "--json", ends=1).told["code"] == "DISK_FULL"
-        filler.unlink()
-        job("run", "nightly")
-        assert (tmp_path / "out" / "nightly" / "latest" / "report" / "manifest.json").exists()
 
 
 def test_a_place_for_files_that_is_no_folder_is_named(job, tmp_path):
