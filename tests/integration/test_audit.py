@@ -146,17 +146,6 @@ def march(database):
     return told
 
 
-def test_an_audit_of_a_past_day_shows_the_totals(run, march, tmp_path):
-    shown = run("--quiet", "audit", "--as-of", "2026-03-10", "--out", tmp_path, ends=3)
-    lines = [line.split() for line in shown.out.splitlines()]
-    assert shown.out.startswith("As of 10 Mar 2026, 23:59 (UTC-03:00)\n1 of 2 sales lacks evidence.\n")
-    assert lines[5:9] == [["A", "1", "0", "0"], ["B", "0", "1", "0"], ["C", "0", "0", "0"], ["D", "0", "0", "0"]]
-    assert ["DOC_CONTRATANTE", *"00000001"] in lines
-    assert ["8-30", "1", "0"] in lines
-    assert shown.out.endswith(f"Folder of the audit {tmp_path / '2026-03-11T02-59-59Z'}\n")
-    assert "note: 1 file counts although nobody has examined it." in shown.err
-
-
 def audit_of_now(run, *words, **environ):
     ran = run("--quiet", "audit", "--json", *words, ends=None, **environ)
     return ran.status, ran.told

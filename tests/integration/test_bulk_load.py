@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 import xlsxwriter
 
-from tests.support.client_rows import FIELDS, body, client, cpf, read_csv, write_csv
+from tests.support.client_rows import FIELDS, body, client, read_csv, write_csv
 from tests.support.request_bodies import CLIENT, changed
 from toolkit.database.tables import addresses, clients
 from toolkit.errors import InvalidInput, UnreadableFile
@@ -83,34 +83,6 @@ def test_the_workbook_of_rejected_rows_puts_the_reasons_first_and_marks_the_wron
     assert [row[1].value for row in rows] == [2, 3]
     assert sheet.freeze_panes == "C2"
     assert sheet.column_dimensions["A"].width > 40
-
-
-@pytest.mark.parametrize("kind", [".csv", ".xlsx"])
-def test_a_corrected_file_loads_only_what_is_new(database, load, tmp_path, kind):
-    wrong = [client(2, firstName="=Ana", cpf="1"), client(3, firstName="'-x", cpf="2")]
-    first = load(write_csv(tmp_path / "a.csv", [client(1), *wrong]))
-    (rejected,) = [path for path in first.rejected_files if path.suffix == kind]
-
-    corrected = tmp_path / f"corrected{kind}"
-    correct(rejected, corrected, {"1": cpf(2), "2": cpf(3)})
-    second = load(corrected)
-
-    assert counts(second) == (2, 0, 0)
-    assert [row["first_name"] for row in registered(database)] == ["=Ana", "'-x", "Conceição"]
-
-
-def correct(rejected, corrected, cells):
-    """Write other values into single cells, as a person would in a spreadsheet program."""
-    if rejected.suffix == ".csv":
-        text = rejected.read_text("utf-8")
-        for old, new in cells.items():
-            text = text.replace(f";{old};;", f";{new};;")
-        corrected.write_text(text, "utf-8")
-        return
-    book = openpyxl.load_workbook(rejected)
-    for row in book["rejected"].iter_rows(min_row=2):
-        row[3].value = cells[row[3].value]
-    book.save(corrected)
 
 
 def test_a_row_whose_cells_cannot_be_told_apart_is_rejected_again_as_it_is(load, tmp_path):

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from tests.support.request_bodies import CLIENT, changed
-from toolkit.contract.fields import parse, stated
+from toolkit.contract.fields import parse
 from toolkit.contract.people import mask_cpf
 from toolkit.contract.resources import Client
-from toolkit.errors import InvalidField, InvalidFields, InvalidInput, SaleNotFound, TooManyForms
+from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
 
 
 def reasons(field, value, body=CLIENT):
@@ -85,11 +85,6 @@ def test_a_long_address_is_not_looked_into():
     assert reasons("email", f"a{marks}@example.com") == {"email": "Must have at most 255 characters"}
 
 
-@pytest.mark.parametrize("name", ["email", "phoneNumber", "rg", "externalId"])
-def test_a_blank_optional_field_is_absent(name):
-    assert [reasons(name, blank) for blank in ("", "  ", "\u00a0", None)] == [{}] * 4
-
-
 @pytest.mark.parametrize("character", ["\x00", "\x1f", "\x7f", "\x85", "\ud800"])
 def test_control_characters_are_invalid(character):
     assert reasons("firstName", f"A{character}na") == {"firstName": "Must not contain control characters"}
@@ -117,22 +112,7 @@ def test_unknown_fields_are_ignored_and_python_names_are_unknown():
     assert reasons("first_name", "Ana", without_name) == {"firstName": "Required"}
 
 
-def test_reasons_never_repeat_the_value():
-    with pytest.raises(InvalidFields) as caught:
-        parse(Client, changed(CLIENT | {"cpf": "52998224724", "email": "secret@"}, "address.zipCode", "4711"))
-    for value in ("52998224724", "secret", "4711"):
-        assert value not in str(caught.value)
-        assert value not in repr(caught.value)
-
-
 def test_the_mask_of_a_cpf_hides_whatever_is_none():
     assert mask_cpf("12345678901") == "***.456.789-**"
     for text in ("1234567890", "123.456.789-01", "Ana Maria S", "١٢٣٤٥٦٧٨٩٠١", "1234567890²"):
         assert mask_cpf(text) == "***"
-
-
-@pytest.mark.parametrize("approver", ["Ana", "aná", "a n a", "ana.", "ana/", "ａｎａ", "ana\u2019"])
-def test_who_approves_is_somebody_else_however_the_name_is_written(approver):
-    with pytest.raises(InvalidInput, match="look alike"):
-        stated(InvalidInput, "reason", "ana", approver)
-    assert stated(InvalidInput, "reason", "D\u2019Ávila", "bruno")[1] == "D\u2019Ávila"

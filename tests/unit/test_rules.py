@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.audit_results import SHORT, states
 from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
-from toolkit.contract.findings import Problem, Reason, Status
+from toolkit.contract.findings import Status
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
 
 
@@ -148,23 +148,6 @@ def test_uploading_exactly_what_is_missing_makes_a_sale_compliant(sale, records)
     if found.status is Status.INCOMPLETE:
         added = [Evidence(piece.evidence_type, EvidenceState.COUNTED) for piece in found.missing]
         assert evaluate(sale, records + added).status is Status.COMPLIANT
-
-
-@given(sales, evidence_sets, st.randoms(use_true_random=False))
-def test_the_order_of_records_does_not_matter(sale, records, random):
-    shuffled = list(records)
-    random.shuffle(shuffled)
-    assert evaluate(sale, shuffled) == evaluate(sale, records)
-
-
-@given(sales, evidence_sets)
-def test_kyc_alone_is_enough_whatever_else_was_only_requested(sale, records):
-    uncounted = [record for record in records if record.state is not EvidenceState.COUNTED]
-    kyc = Evidence(EvidenceType.KYC, EvidenceState.COUNTED)
-    expected = Status.COMPLIANT if sale.utility_group in set(UtilityGroup) else Status.CONFLICT
-    assert evaluate(sale, [*uncounted, kyc]).status is expected
-    assert (Problem.KYC_NOT_ALONE in evaluate(sale, [kyc]).problems) is False
-    assert all(piece.reason is not Reason.UNUSABLE for piece in evaluate(sale, []).missing)
 
 
 @pytest.mark.parametrize(
