@@ -14,7 +14,7 @@ from aiosmtpd.controller import Controller
 from tests.benchmarks.made_sales import NOW, fill, lose_recordings, settle
 from tests.benchmarks.measuring import line, own_database, toolkit
 from tests.support.audits import made_audit
-from tests.support.ports import free_port
+from tests.support.waiting import free_port
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.evidence.gate import sale_gate
 from toolkit.kit.connection import Kit

@@ -11,11 +11,10 @@ import pytest
 
 from tests.contract.conftest import issue
 from tests.support.crafted_keys import made_certificate
-from tests.support.ports import free_port, listens
 from tests.support.raw_http import request
 from tests.support.request_bodies import CLIENT
 from tests.support.served_process import serving
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, free_port, listens, wait_until
 
 NAME = "sales.example.com"
 

@@ -14,12 +14,11 @@ from uuid import UUID
 import pytest
 
 from tests.contract.conftest import issue, partner_of, stored
-from tests.support.ports import listens
 from tests.support.raw_http import in_process
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import SECRET, serving
 from tests.support.uploaded_sales import add_record, add_sale, execute, rows
-from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
+from tests.support.waiting import PATIENCE, listens, sessions_waiting, wait_until
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.database.connection import Database

@@ -22,9 +22,8 @@ from pypdf import PdfReader
 from tests.benchmarks.made_sales import fill
 from tests.conftest import FAST_FOLDER
 from tests.support.client_rows import client, write_csv
-from tests.support.ports import free_port, listens
 from tests.support.uploaded_sales import execute
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, free_port, listens, wait_until
 from toolkit.audit.sale_case import sale_case
 from toolkit.cli import main
 from toolkit.contract.evidence import EvidenceType

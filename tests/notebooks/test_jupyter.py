@@ -18,9 +18,8 @@ from playwright import sync_api
 
 from tests.integration.test_reviews import office  # noqa: F401  # a fixture
 from tests.support.browser import needs_browser
-from tests.support.ports import free_port
 from tests.support.uploaded_sales import rows
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, free_port, wait_until
 from toolkit.kit.connection import Kit
 from toolkit.kit.desk import _mark
 

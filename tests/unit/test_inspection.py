@@ -9,8 +9,7 @@ import pytest
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, StreamObject
 
-from tests.support.evidence_files import pdf, tone
-from tests.support.made_documents import TEXT, page, picture
+from tests.support.evidence_files import TEXT, page, pdf, picture, tone
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind
 from toolkit.evidence.inspection import SECONDS, Inspector, inspect_file

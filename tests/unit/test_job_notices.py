@@ -16,8 +16,8 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
 from tests.support.crafted_keys import made_certificate
-from tests.support.ports import free_port
 from tests.support.scripted_server import Answer, scripted
+from tests.support.waiting import free_port
 from toolkit.jobs import notices
 from toolkit.jobs.notices import Mailer, Notice, NoticeKind, NoticeSettings
 from toolkit.language import ENGLISH, language
