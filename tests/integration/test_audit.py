@@ -7,8 +7,7 @@ from time import monotonic
 import pytest
 
 from tests.support.audits import audited
-from tests.support.observations import Story, day
-from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, execute, rows
+from tests.support.uploaded_sales import MP3, PDF, Story, add_record, add_sale, day, execute, rows
 from tests.support.waiting import sessions_waiting, wait_until
 from toolkit.contract.evidence import EvidenceType, FileKind
 from toolkit.database.connection import Database

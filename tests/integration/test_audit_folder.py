@@ -19,9 +19,8 @@ from nbclient import NotebookClient
 
 from tests.conftest import fresh_database
 from tests.support.audits import made_audit, plan_in, sail
-from tests.support.observations import FIRST, Story, day
 from tests.support.process_pool import FORKED, stalled
-from tests.support.uploaded_sales import add_sale, rows
+from tests.support.uploaded_sales import FIRST, Story, add_sale, day, rows
 from toolkit.audit import engines, extract
 from toolkit.audit.engines import SparkEngine
 from toolkit.audit.folder import TABLES, latest_audit, list_audits, open_audit

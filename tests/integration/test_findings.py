@@ -9,8 +9,7 @@ import pytest
 from tests.conftest import SettableClock
 from tests.support.audits import DEADLINES as DEFAULT_DEADLINES
 from tests.support.audits import audited, of_partner
-from tests.support.observations import Story, day
-from tests.support.uploaded_sales import rows
+from tests.support.uploaded_sales import Story, day, rows
 from toolkit.audit.changes import changes_between
 from toolkit.audit.waivers import add_waiver, revoke_waiver
 from toolkit.contract.deadlines import Deadlines

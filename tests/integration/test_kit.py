@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 import toolkit
-from tests.support.observations import Story
-from tests.support.uploaded_sales import rows
+from tests.support.uploaded_sales import Story, rows
 from toolkit.errors import InvalidInput, SaleNotFound, SettingsError
 from toolkit.jobs.runs import job_history
 from toolkit.samples.dataset import make_samples, write_samples

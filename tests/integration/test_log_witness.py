@@ -11,9 +11,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.integration.test_custody_proof import needs_openssl
-from tests.support.observations import FIRST, Story, day
 from tests.support.scripted_server import Answer, scripted
-from tests.support.uploaded_sales import rows
+from tests.support.uploaded_sales import FIRST, Story, day, rows
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit
 from toolkit.log.merkle import is_consistent

@@ -17,7 +17,7 @@ import pytest
 from openpyxl import load_workbook
 from sqlalchemy import text
 
-from tests.support.report_text import everything_in
+from tests.support.report_figures import everything_in
 from tests.support.request_bodies import CLIENT
 from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import add_sale, rows

@@ -17,7 +17,7 @@ import pytest
 
 from tests.integration.test_custody_proof import HAS_PROGRAMS
 from tests.support.evidence_files import pdf, silence
-from tests.support.report_text import everything_in, packed_cases
+from tests.support.report_figures import everything_in, packed_cases
 from tests.support.uploaded_sales import MONDAY, add_sale, execute, rows
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.contract.evidence import EvidenceType

@@ -21,8 +21,7 @@ from tests.support.audit_results import csv_rows
 from tests.support.client_rows import client, write_csv
 from tests.support.leaks import leaks_in
 from tests.support.readme_commands import run_the_readme
-from tests.support.report_figures import wrong_figures
-from tests.support.report_text import everything_in
+from tests.support.report_figures import everything_in, wrong_figures
 from tests.unit.test_samples import OF_OTHER_TABLES, UNTOLD, verdict_of
 from toolkit.audit.folder import open_audit
 from toolkit.cli import main

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import SettableClock
 from tests.support.audits import audited, judge_on, on_duckdb, parts_of
-from tests.support.observations import Story, day
+from tests.support.uploaded_sales import Story, day
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.engines import spark_engine
 from toolkit.audit.judge import FILES, GIVEN, MISSING, TYPE_UNKNOWN, VERDICTS

@@ -1,13 +1,19 @@
-"""Store sales, evidence records and files in the bucket for the custody tests."""
+"""Store sales, evidence records and files in the bucket, and observations at the moments that a test wants."""
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
 
 from tests.support.evidence_files import pdf, tone
+from tests.support.request_bodies import CLIENT
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, object_key
+from toolkit.database import tables
+from toolkit.database.connection import Database
 from toolkit.database.tables import evidences, new_id, sales
+from toolkit.intake.registration import register_client
 
 MONDAY = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
@@ -83,3 +89,66 @@ def credentials_line(
         "url": form.url,
         "fields": form.fields,
     }
+
+
+FIRST = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def day(number):
+    """Noon of a day of March 2026."""
+    return FIRST + timedelta(days=number - 1)
+
+
+@dataclass
+class Story:
+    """Writes what happened into a database."""
+
+    database: Database
+
+    def client(self, cpf="52998224725"):
+        body = CLIENT | {"cpf": cpf, "lastName": "Souza"}
+        return register_client(self.database.at(lambda: FIRST), body).client_id
+
+    def sale(self, sale_id="S-1", *, seen_at=FIRST, gone_at=None, **values):
+        """A sale as it was seen from ``seen_at`` until ``gone_at``."""
+        sale = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": FIRST, **values}
+        with self.database.transaction() as connection:
+            connection.execute(insert(tables.sales).values(id=sale_id, **sale).on_conflict_do_nothing())
+        self._insert(tables.sale_observations, sale_id=sale_id, seen_at=seen_at, gone_at=gone_at, **sale)
+        return sale_id
+
+    def record(self, sale_id, evidence_type, *, requested_at=FIRST, lives=HOUR):
+        """An evidence record, seen as soon as it was requested: its id, and the key of its object."""
+        times = {"requested_at": requested_at, "expires_at": requested_at + lives}
+        of_file = {"file_name": "file", "media_type": "x"}
+        evidence_id, key = add_record(self.database, sale_id, evidence_type, **of_file, **times)
+        record = {"sale_id": sale_id, "type": "x", "evidence_type": evidence_type, "object_key": key, **times}
+        self._insert(tables.evidence_observations, evidence_id=evidence_id, seen_at=requested_at, **record)
+        return evidence_id, key
+
+    def upload(self, key, *, seen_at=FIRST, gone_at=None, size=1000):
+        """An object as it was seen in the bucket: the id of the observation."""
+        seen = {"key": key, "size": size, "etag": "etag", "last_modified": seen_at}
+        return self._insert(tables.object_observations, seen_at=seen_at, gone_at=gone_at, **seen)
+
+    def check(self, observation, kind, *, at=FIRST, **values):
+        self._insert(tables.content_checks, observation_id=observation, kind=kind, checked_at=at, **values)
+
+    def file(self, sale_id, evidence_type, *, at=FIRST):
+        """A record with a good file that was examined, all at one moment."""
+        _, key = self.record(sale_id, evidence_type, requested_at=at)
+        self.check(self.upload(key, seen_at=at), KIND_OF[evidence_type], at=at)
+
+    def withdraw(self, sale_id, evidence_id, *, at):
+        people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bia"}
+        self._insert(tables.withdrawals, sale_id=sale_id, evidence_id=evidence_id, withdrawn_at=at, **people)
+
+    def synced(self, at):
+        nothing = dict.fromkeys(("listed", "appeared", "vanished"), 0)
+        named = {"bucket": "evidence", "full_listing": True}
+        self._insert(tables.bucket_syncs, started_at=at, finished_at=at, **named, **nothing)
+
+    def _insert(self, table, **values):
+        with self.database.transaction() as connection:
+            return connection.execute(sa.insert(table), values).inserted_primary_key[0]

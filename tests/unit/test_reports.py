@@ -34,8 +34,7 @@ from tests.support.audit_results import (
     source,
     written,
 )
-from tests.support.report_figures import wrong_figures
-from tests.support.report_text import everything_in, packed_data
+from tests.support.report_figures import everything_in, packed_data, wrong_figures
 from toolkit.audit.folder import LastSync
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import Withdrawal
