@@ -1,9 +1,7 @@
 """The contract's upload form on servers that enforce its policy; buckets that deny or archive what they hold."""
 
-import base64
 import json
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from unittest.mock import Mock
 from uuid import uuid4
@@ -90,12 +88,6 @@ def test_an_empty_or_larger_file_is_refused(empty, size):
     assert_refused(empty, post(form, as_posted(form), b"x" * size))
 
 
-def longer(policy):
-    document = json.loads(base64.b64decode(policy))
-    document["expiration"] = "2099-01-01T00:00:00Z"
-    return base64.b64encode(json.dumps(document).encode()).decode()
-
-
 def swapped(text):
     """Another text of the same letters: the last two change places, or one is doubled."""
     return text[:-2] + text[-1] + text[-2] if text[-1] != text[-2] else text + text[-1]
@@ -103,21 +95,10 @@ def swapped(text):
 
 TAMPERED = {
     "another key": lambda form: form | {"key": ANOTHER_KEY},
-    "a key that S3 completes": lambda form: form | {"key": "evidences/${filename}"},
-    "another acl": lambda form: form | {"acl": "public-read"},
     "no acl": lambda form: without(form, "acl"),
     "a changed signature": lambda form: form | {"X-Amz-Signature": swapped(form["X-Amz-Signature"])},
-    "no signature": lambda form: without(form, "X-Amz-Signature"),
-    "a policy that lives longer": lambda form: form | {"Policy": longer(form["Policy"])},
     "no policy": lambda form: without(form, "Policy"),
-    "the token left out": lambda form: without(form, "X-Amz-Security-Token"),
-    "a changed token": lambda form: form | {"X-Amz-Security-Token": swapped(form["X-Amz-Security-Token"])},
-    "another date": lambda form: form | {"X-Amz-Date": "20260101T000000Z"},
-    "another credential": lambda form: form | {"X-Amz-Credential": "AKIAX" + form["X-Amz-Credential"]},
-    "another algorithm": lambda form: form | {"X-Amz-Algorithm": "AWS4-HMAC-SHA1"},
     "an extra field": lambda form: form | {"Content-Type": "text/html"},
-    "extra metadata": lambda form: form | {"x-amz-meta-note": "hello"},
-    "a redirection": lambda form: form | {"success_action_redirect": "http://127.0.0.1/"},
 }
 
 
@@ -127,21 +108,9 @@ def without(form, name):
 
 @pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED.keys())
 def test_a_form_that_was_tampered_with_is_refused(empty, change):
+    """The property of its policy tells that every field is bound; here the servers are shown to look at it."""
     form = form_of(empty)
     assert_refused(empty, post(form, change(as_posted(form))))
-
-
-def test_an_expired_form_is_refused(empty):
-    form = form_of(empty, lives=timedelta(seconds=-1))
-    assert_refused(empty, post(form, as_posted(form)))
-
-
-def test_a_form_is_refused_by_another_bucket(empty, access):
-    another = make_bucket(access)
-    form = form_of(empty)
-    elsewhere = replace(form, url=form.url.replace(empty.name, another.name))
-    assert_refused(another, post(elsewhere, as_posted(form)))
-    assert_refused(another, post(elsewhere, as_posted(form) | {"bucket": another.name}))
 
 
 def assert_refused(bucket, answer):

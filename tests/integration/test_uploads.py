@@ -172,7 +172,7 @@ def ask_one(database):
 def test_nothing_is_stored_where_no_form_can_be_signed(ask_one, database):
     with pytest.raises(BucketUnavailable):
         ask_one(NOWHERE)
-    with pytest.raises(BucketError):
+    with pytest.raises(BucketError, match="has ended; sign in again"):
         ask_one(Bucket("evidence", AwsSettings("AKIA", "s", "token", session_ends=datetime.now(UTC))))
     assert rows(database, "SELECT FROM evidences") == []
 

@@ -111,12 +111,12 @@ def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
     audit = open_audit(max(audits.glob("2*")))
     for folder in (out, audit.folder):
         assert_strangers_accept(Path(folder))
-    assert wrong_figures(out, audit) == []
+    assert wrong_figures(out) == []
     since = datetime.now(UTC).date() - timedelta(days=28)
     for code in LANGUAGES:
         told = ("--since", since, "--language", code, "--format", ",".join(FORMATS), "--out", tmp_path / code)
         run("report", "--audit", audit.folder, *told, within=embedded_environment)
-        assert wrong_figures(tmp_path / code, audit, language(code)) == []
+        assert wrong_figures(tmp_path / code, language(code)) == []
     assert_nothing_leaked(out, embedded_environment)
     assert_each_partner_is_told_of_its_own(out, embedded_environment)
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,6 @@
 """What a written report holds: all of it as one text, and each figure recomputed from its rows."""
 
 import base64
-import csv
 import json
 import re
 import zlib
@@ -24,16 +23,14 @@ BANDS = {"0-1": (0, 1), "2-7": (2, 7), "8-30": (8, 30), "31-90": (31, 90), ">90"
 STANDING = ("open", "reopened")
 
 
-def wrong_figures(folder, audit=None, language=ENGLISH):
-    """The figures of each format in the folder that their rows do not give, and the rows that an audit has not."""
+def wrong_figures(folder, language=ENGLISH):
+    """The figures of each format in the folder that their rows do not give."""
     document = json.loads((folder / "missing-evidence.json").read_text(encoding="utf-8"))
     figures = [*_of_json(document), *_of_workbook(folder, document, language)]
     if (folder / "missing-evidence.html").exists():
         figures += _of_page((folder / "missing-evidence.html").read_text("utf-8"), document, language)
     if (folder / "missing-evidence.pdf").exists():
         figures += _of_pdf(folder / "missing-evidence.pdf", document, language)
-    if audit is not None:
-        figures += _of_audit(folder, document, audit, language)
     assert len(figures) > 60
     return [f"{name}: {told}, but its rows give {given}" for name, told, given in figures if told != given]
 
@@ -258,50 +255,6 @@ def _not_in(text, patterns):
             yield pattern
 
 
-def _of_audit(folder, document, audit, language):
-    """The sales and findings of JSON, CSV, workbook and page, and their totals, by the tables of the audit."""
-    judged = audit.sql("SELECT sale_id, status, missing, problems FROM verdicts").to_pylist()
-    given = {row["sale_id"]: (row["status"], row["missing"], row["problems"]) for row in judged}
-    open_ones = {sale: facts for sale, facts in given.items() if facts[0] != "compliant"}
-    yield "sales by the audit", document["sales"], len(given)
-    ready = "SELECT sale_id FROM verdicts WHERE status = 'compliant' AND completed_at IS NULL"
-    yield "to be completed", document["compliantNotCompleted"], len(audit.sql(ready))
-    rows = {}
-    for row in document["rows"]:
-        pieces = "|".join(each["evidenceType"] for each in row["missing"])
-        rows[row["saleId"]] = (row["status"], pieces, "|".join(row["problems"]))
-    yield "JSON rows", rows, open_ones
-    if (folder / "missing-evidence.csv").exists():
-        with (folder / "missing-evidence.csv").open(encoding="utf-8", newline="") as file:
-            lines = list(csv.DictReader(file))
-        told = {row["saleId"]: (row["status"], row["missing"], row["problems"]) for row in lines}
-        yield "CSV rows", told, open_ones
-    if (folder / "missing-evidence.html").exists():
-        page = packed_data((folder / "missing-evidence.html").read_text(encoding="utf-8"))
-        columns = {each["name"]: _cells(each) for each in page["columns"]}
-        facts = zip(*(columns[name] for name in ("status", "missing", "problems")), strict=True)
-        told = dict(zip(columns["saleId"], facts, strict=True))
-        yield "page rows", {sale: told[sale] for sale in open_ones}, open_ones
-        yield "page total", page["open"], len(open_ones)
-    yield "sheet rows", {row[0] for row in _sheets(folder)[language.text("Sales")][1:]}, set(open_ones)
-    found = audit.sql("SELECT id, status, overdue FROM findings").to_pylist()
-    lives = {str(each["id"]): (each["status"], each["overdue"]) for each in found}
-    yield "findings", {each["id"]: (each["status"], each["overdue"]) for each in document["findings"]}, lives
-    missing = audit.sql("SELECT evidence_type, reason FROM missing").to_pylist()
-    shown = {(row["evidenceType"], reason): row[reason] for row in document["missing"] for reason in Reason}
-    yield (
-        "missing pieces",
-        Counter({piece: number for piece, number in shown.items() if number}),
-        Counter(map(tuple, map(dict.values, missing))),
-    )
-
-
-def _cells(column):
-    if "values" not in column:
-        return list(column["cells"])
-    return [None if place < 0 else column["values"][place] for place in column["at"]]
-
-
 def _listed(document):
     """Every sale that a list of the report has, once."""
     names = ("rows", "warnings", "unverified")
@@ -329,7 +282,7 @@ def everything_in(path):
                 [*parts.namelist(), *(parts.read(name).decode("utf-8", "replace") for name in parts.namelist())]
             )
     if path.suffix == ".pdf":
-        return _of_pdf(path)
+        return _objects_of(path)
     return _PACKED.sub(lambda packed: _unpacked(packed[0]), path.read_text(encoding="utf-8"))
 
 
@@ -358,7 +311,7 @@ def _unpacked(packed):
     return zlib.decompress(base64.b64decode(packed), -zlib.MAX_WBITS).decode("utf-8")
 
 
-def _of_pdf(path):
+def _objects_of(path):
     reader = PdfReader(path)
     found = [repr(reader.metadata), *(page.extract_text() for page in reader.pages)]
     for number in range(1, int(reader.trailer["/Size"])):

@@ -207,11 +207,6 @@ class TestSessions:
         [warning] = [record.getMessage() for record in caplog.records]
         assert "upload forms live at most 15 minutes" in warning
 
-    def test_an_ambient_session_that_has_ended_signs_nothing(self):
-        bucket = bucket_at("http://127.0.0.1:1", session_token="ambient", session_ends=NOW - HOUR)
-        with pytest.raises(BucketError, match="has ended; sign in again"):
-            form(bucket)
-
     @pytest.mark.parametrize(
         ("answer", "kind", "says"),
         [

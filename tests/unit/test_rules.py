@@ -8,12 +8,9 @@ party, of the financially responsible person, and of both.
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support.audit_results import SHORT, states
 from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
-from toolkit.contract.findings import Status
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
 
 
@@ -125,29 +122,6 @@ def test_the_state_of_a_record(size, kind, damaged, expired, state):
 def test_credentials_have_run_out_from_the_moment_of_their_end_on():
     end = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
     assert [ran_out(end, end + timedelta(microseconds=late)) for late in (-1, 0, 1)] == [False, True, True]
-
-
-evidence_sets = st.lists(
-    st.builds(Evidence, st.sampled_from(EvidenceType), st.sampled_from(EvidenceState)), max_size=6
-)
-sales = st.builds(Sale, st.sampled_from([*UtilityGroup, "E"]), st.sampled_from([True, False, None]), st.booleans())
-
-
-@given(sales, evidence_sets)
-def test_missing_pieces_belong_to_incomplete_sales_alone(sale, records):
-    found = evaluate(sale, records)
-    assert bool(found.missing) is (found.status is Status.INCOMPLETE)
-    order = list(EvidenceType)
-    places = [order.index(piece.evidence_type) for piece in found.missing]
-    assert places == sorted(set(places))
-
-
-@given(sales, evidence_sets)
-def test_uploading_exactly_what_is_missing_makes_a_sale_compliant(sale, records):
-    found = evaluate(sale, records)
-    if found.status is Status.INCOMPLETE:
-        added = [Evidence(piece.evidence_type, EvidenceState.COUNTED) for piece in found.missing]
-        assert evaluate(sale, records + added).status is Status.COMPLIANT
 
 
 @pytest.mark.parametrize(
