@@ -1,19 +1,29 @@
-"""The audit on PostgreSQL, as of now and of moments past; `toolkit audit`, `report` and `verify`."""
+"""The audit as of now and of moments past; findings over days, which keep their ids and become due."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from time import monotonic
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.support.audits import audited
+from tests.conftest import SettableClock
+from tests.support.audits import DEADLINES as DEFAULT_DEADLINES
+from tests.support.audits import audited, of_partner
 from tests.support.uploaded_sales import MP3, PDF, Story, add_record, add_sale, day, execute, rows
 from tests.support.waiting import sessions_waiting, wait_until
+from toolkit.audit.changes import changes_between
+from toolkit.audit.waivers import add_waiver, revoke_waiver
+from toolkit.contract.deadlines import Deadlines
 from toolkit.contract.evidence import EvidenceType, FileKind
+from toolkit.contract.findings import finding_id
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import TICK, final_moment, stamp
 from toolkit.database.observations import observe_service
-from toolkit.errors import DatabaseError, InvalidInput, NothingEvaluated
+from toolkit.errors import DatabaseError, InvalidInput, NothingEvaluated, WaiverRefused
+from toolkit.reports.notices import notices
+from toolkit.reports.report import Report
 
 MOMENT = timedelta(microseconds=1)
 
@@ -280,3 +290,187 @@ def test_a_stream_that_breaks_off_in_the_middle_is_told_and_breaks_the_others_of
             audited(limited, as_of=day(3))
         assert monotonic() - began < 110  # not until the lock is given up
     limited.dispose()
+
+
+POV = finding_id("MISSING_POV", "S-1")
+YEAR_ENDS = datetime(2025, 12, 29, 15, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def gaps(database):
+    """A sale of Norte without its recording, and one of Sul without a client."""
+    told = Story(database)
+    told.sale("S-1", partner="Norte", client_id=told.client())
+    told.file("S-1", EvidenceType.DOC_CONTRATANTE)
+    told.sale("S-2", partner="Sul")
+    told.file("S-2", EvidenceType.KYC)
+    return told
+
+
+def audit(database, moment, **how):
+    database.clock.now = moment
+    return audited(database, **how)
+
+
+def statuses(result):
+    found = result.findings
+    return dict(zip(found["code"], found["status"], strict=True))
+
+
+def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(database, gaps):
+    _, key = gaps.record("S-1", "POV", requested_at=day(3), lives=timedelta(days=3))
+    gaps.upload(key, seen_at=day(5), gone_at=day(8))
+
+    first = audit(database, day(4))
+    assert statuses(first) == {"MISSING_POV": "open", "WITHOUT_CLIENT": "open"}
+    assert first.findings["id"][0] == POV
+    resolved = audit(database, day(6))
+    assert statuses(resolved) == {"WITHOUT_CLIENT": "open", "MISSING_POV": "resolved"}
+    again = audit(database, day(9))
+    (row,) = again.findings[again.findings["id"] == POV].to_dict("records")
+    assert (row["status"], row["firstSeen"], row["openedAt"]) == ("reopened", day(4), day(9))
+
+    gone = resolved.findings.set_index("id").loc[POV]
+    assert (gone["firstSeen"], gone["lastSeen"]) == (day(4), day(4))
+    assert resolved.changed["resolved"] == [POV]
+    assert again.changed["reopened"] == [POV]
+    assert list(again.trend["present"].tail(6)) == [2, 2, 1, 1, 1, 2]
+
+    zone = DEFAULT_DEADLINES.timezone  # what ended at the very moment, or on the first day, is told
+    assert list(changes_between(database, first.facts.as_of, resolved.facts.as_of, zone).ids("resolved")) == [POV]
+    by_day = changes_between(database, resolved.facts.as_of, again.facts.as_of, zone).by_day
+    assert by_day[["present", "came", "went"]].to_numpy().tolist()[0] == [1, 0, 1]
+
+
+def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(database, clock):
+    """Both over the change of a year; the days are those of the zone."""
+    deadlines = Deadlines(ZoneInfo("Africa/Lagos"))
+    for sale_id in ("S-3", "S-4"):
+        Story(database).sale(sale_id, seen_at=YEAR_ENDS)
+    clock.now = YEAR_ENDS
+    given = {"code": "MISSING_POV", "reason": "recording ordered", "owner": "ana", "approvedBy": "bruno"}
+    days = {"start": "2025-12-30", "end": "2026-01-02"}
+    waiver, revoked = (
+        add_waiver(database, given | days | {"sale": sale_id}, today=date(2025, 12, 29))
+        for sale_id in ("S-3", "S-4")
+    )
+    clock.now = datetime(2026, 1, 1, 0, 0, tzinfo=deadlines.timezone)
+    revoke_waiver(database, revoked.id, reason="sent", revoked_by="ana")
+
+    def status(sale_id, *moment):
+        as_of = datetime(*moment, tzinfo=deadlines.timezone)
+        found = audited(database.at(SettableClock()), as_of=as_of, deadlines=deadlines).findings
+        return str(found.set_index(["saleId", "code"]).loc[(sale_id, "MISSING_POV"), "status"])
+
+    assert status("S-3", 2025, 12, 29, 23, 59) == "open"
+    assert status("S-3", 2025, 12, 30, 0, 0) == "waived"
+    assert status("S-3", 2026, 1, 1, 23, 59, 59) == "waived"
+    assert status("S-3", 2026, 1, 2, 0, 0) == "open"
+    assert status("S-4", 2025, 12, 31, 23, 59, 59, 999_999) == "waived"
+    assert status("S-4", 2026, 1, 1, 0, 0) == "open"
+    assert waiver.days_left(date(2026, 1, 1)) == 1
+
+    again = add_waiver(database, given | days | {"sale": "S-4"}, today=date(2026, 1, 1))
+    assert again.id != revoked.id
+    as_of = datetime(2025, 12, 31, tzinfo=deadlines.timezone)
+    board = audited(database.at(SettableClock()), as_of=as_of, deadlines=deadlines).partners
+    assert board["waived"].sum() == 2
+    with pytest.raises(WaiverRefused, match="before"):
+        revoke_waiver(database, revoked.id, reason="again", revoked_by="ana")
+    kinds = {kind for (kind,) in rows(database, "SELECT kind FROM audit.custody_events")}
+    assert {"WAIVED", "WAIVER_REVOKED"} <= kinds
+
+
+def test_of_two_waivers_that_hold_the_one_that_ends_last_is_named(database, gaps, clock):
+    clock.now = day(2)
+    given = {"partner": "Norte", "reason": "r", "owner": "ana", "approvedBy": "bruno"}
+    ends = ("2026-03-20", "2026-04-20", "2026-03-30")
+    added = [add_waiver(database, {**given, "end": end}, today=date(2026, 3, 2)) for end in ends]
+    found = audit(database, day(3)).findings
+    assert set(found["waiverId"].dropna()) == {str(added[1].id)}
+
+
+def test_a_finding_becomes_overdue_after_its_last_day(database, gaps):
+    deadlines = Deadlines(DEFAULT_DEADLINES.timezone, {"MISSING_POV": 4})
+    due = {}
+    moments = {number: day(number) for number in (2, 3, 6, 7, 9)}  # a Monday, then Friday, Saturday and Monday
+    moments[6] = datetime(2026, 3, 6, 23, 59, 59, 999_999, tzinfo=deadlines.timezone)  # the whole of its last day
+    for number, moment in moments.items():
+        found = audit(database, moment, deadlines=deadlines).findings.set_index("id").loc[POV]
+        due[number] = (found["dueInBusinessDays"], found["overdue"], found["ageBusinessDays"])
+    assert due == {2: (4, False, 0), 3: (3, False, 1), 6: (0, False, 4), 7: (-1, True, 4), 9: (-1, True, 5)}
+
+
+def test_what_belongs_to_one_partner_holds_nothing_of_another(database, gaps, clock):
+    gaps.sale("S-3", partner=" ", utility_group="Z")
+    clock.now = day(9)
+    observe_service(database)  # a blank name is none
+    whole = audit(database, day(10))
+    assert list(whole.partners["partner"]) == ["", "Norte", "Sul"]
+    for name, said in (
+        (" ", "No sale names the partner ' '."),
+        ("norte", "did you mean Norte?"),
+        ("ort", "Norte?"),
+    ):
+        with pytest.raises(InvalidInput, match=re.escape(said)):
+            of_partner(database, whole, name)
+    sul = of_partner(database, whole, "Sul")
+    assert (sul.sales, sul.open, list(sul.findings["saleId"])) == (1, 0, ["S-2"])
+    assert "S-1" not in repr((sul.rows.to_dict(), sul.warned.to_dict(), sul.findings.to_dict()))
+    assert "Norte" not in repr((sul.by_group.to_dict(), sul.trend.to_dict(), sul.partners.to_dict()))
+    assert list(sul.warned["saleId"]) == ["S-2"]
+    assert (len(whole.facts.source.service_notes), sul.facts.source.service_notes) == (1, ())
+
+
+def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(database, gaps):
+    gaps.sale("S-3", partner="Leste", gone_at=day(5))
+    gaps.sale("S-3", partner="Oeste", seen_at=day(5), utility_group="D")
+    before = audit(database, day(4))
+    given = {"sale": "S-3", "code": "MISSING_POV", "reason": "r", "owner": "ana", "approvedBy": "bia"}
+    waiver = add_waiver(database, given | {"end": "2026-03-20"}, today=date(2026, 3, 4))
+    assert audit(database, day(5)).finding_counts["waived"] == 1
+    revoke_waiver(database, waiver.id, reason="sent", revoked_by="ana")
+    after = audit(database, day(6))
+
+    def of_s_3(result):
+        own = result.findings.query("saleId == 'S-3'")
+        return dict(zip(own["id"], own["status"], strict=True))
+
+    assert of_s_3(before) == of_s_3(after)  # neither partner nor group is part of an id
+    for result, partner in (
+        (before, "Leste"),
+        (after, "Oeste"),
+        (audited(database, as_of=day(4)), "Leste"),
+    ):
+        own = of_partner(database, result, partner)
+        standing = own.finding_counts["open"]
+        assert standing == 3
+        assert dict(result.partners[["partner", "trend"]].to_numpy())[partner] == standing
+    assert set(after.partners["partner"]) == {"Norte", "Sul", "Oeste"}
+
+
+def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(database, gaps):
+    gaps.sale("S-3", gone_at=day(5), utility_group="E", client_id=gaps.client("39053344705"))
+    gaps.sale("S-4", gone_at=day(5))
+    gaps.sale("S-4", seen_at=day(5), client_id=gaps.client("11144477735"))  # changed, and there
+
+    def ended(result):
+        gone = result.findings.query("status == 'resolved'").astype(object)
+        return dict(zip(zip(gone["saleId"], gone["code"], strict=True), gone["reason"].fillna(""), strict=True))
+
+    audit(database, day(4))
+    after = audit(database, day(6))
+    assert ended(after) == {("S-3", "GROUP_UNKNOWN"): "SALE_GONE", ("S-4", "WITHOUT_CLIENT"): ""}
+    ended_ids = [finding_id("GROUP_UNKNOWN", "S-3"), finding_id("WITHOUT_CLIENT", "S-4")]
+    assert after.changed["resolved"] == sorted(ended_ids)
+    assert after.change_counts["saleGone"] == 1
+    assert "only because its sale is gone: nobody mended it" in str(notices(Report(after)))
+    asked_later = audited(database.at(SettableClock(day(60))), as_of=day(6))
+    assert ended(asked_later) == ended(after)
+
+    gaps.sale("S-3", seen_at=day(7), gone_at=day(9), utility_group="E", client_id=gaps.client("12345678909"))
+    assert statuses(audit(database, day(8)))["GROUP_UNKNOWN"] == "reopened"
+    gaps.sale("S-3", seen_at=day(9), client_id=gaps.client("98765432100"))
+    mended = audit(database, day(10))
+    assert ended(mended)["S-3", "GROUP_UNKNOWN"] == ""
+    assert mended.change_counts["saleGone"] == 0

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from tests.support.scripted_server import HANG_UP, Answer, scripted
-from tests.unit.test_job_notices import Mailbox, certificate, served  # noqa: F401  # a fixture
+from tests.unit.test_jobs import Mailbox, certificate, served  # noqa: F401  # a fixture
 from toolkit.errors import (
     AlreadyThere,
     CredentialsExpired,

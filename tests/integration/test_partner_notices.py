@@ -21,7 +21,7 @@ from tests.support.report_figures import everything_in
 from tests.support.request_bodies import CLIENT
 from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import add_sale, rows
-from tests.unit.test_job_notices import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
+from tests.unit.test_jobs import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
 from toolkit.audit.partners import keep_answer, load_answers
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.resources import FindingAnswer

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from tests.support.crafted_keys import made_certificate
 from tests.support.leaks import leaks_in
 from tests.support.scripted_server import Answer, scripted
-from tests.unit.test_job_notices import SMTP, Mailbox, served
+from tests.unit.test_jobs import SMTP, Mailbox, served
 from toolkit.database import tables
 from toolkit.intake.registration import client_ids
 from toolkit.jobs.definitions import PACKAGED

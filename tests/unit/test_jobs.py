@@ -1,21 +1,240 @@
-"""A jobs.toml is read strictly; logical dates follow the clock of the zone; examples for schedulers are whole."""
+"""Jobs: their file, their dates and the page of schedulers; notices, their texts and their way to servers."""
 
 import ast
+import hashlib
+import hmac
+import json
 import re
 import shutil
+import ssl
 import subprocess
+import time
 import tomllib
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.crafted_keys import made_certificate
 from tests.support.readme_commands import check_usage
+from tests.support.scripted_server import Answer, scripted
+from tests.support.waiting import free_port
+from toolkit.jobs import notices
 from toolkit.jobs.definitions import PACKAGED, RELATIVE_DATES, Job, Notify, Schedule, load_jobs, named_values
+from toolkit.jobs.notices import Mailer, Notice, NoticeKind, NoticeSettings
+from toolkit.language import ENGLISH, language
+
+ID = UUID(int=7)
+ZONE = ZoneInfo("America/Sao_Paulo")
+DATE = datetime(2026, 3, 2, 5, tzinfo=UTC)
+DUE = "02/03/2026, 02:00 (UTC-03:00)"
+
+
+def notice(channel, kind=NoticeKind.FAILED, **content):
+    return Notice("nightly", DATE, kind, channel, content or {"code": "KERNEL_DIED"})
+
+
+def delivered(channel, environ):
+    """Deliver a notice with these settings; the problem."""
+    return NoticeSettings.from_environment(environ, ZONE).deliver(notice(channel), ID)
+
+
+SMTP = {
+    "TOOLKIT_SMTP_HOST": "127.0.0.1",
+    "TOOLKIT_NOTICE_FROM": "toolkit@example.com",
+    "TOOLKIT_NOTICE_TO": "ana@example.com, bruno@example.com",
+}
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate of 127.0.0.1 that nobody but these tests trusts, with its key."""
+    return made_certificate(tmp_path_factory.mktemp("tls"))
+
+
+@dataclass
+class Mailbox:
+    """The mails that a mail server accepted."""
+
+    mails: list[Any] = field(default_factory=list)
+    peers: list[Any] = field(default_factory=list)
+    """The other end of the connection of each."""
+    logins: list[tuple[bytes, bytes]] = field(default_factory=list)
+    answer: str = "250 OK"
+    full: str = ""
+    """The recipient whose mailbox is full."""
+
+    async def handle_DATA(self, _server, session, envelope):  # noqa: N802  # aiosmtpd's name
+        if self.full in envelope.rcpt_tos:
+            return "452 mailbox full"
+        if self.answer.startswith("250"):
+            self.mails.append(envelope)
+            self.peers.append(session.peer)
+        return self.answer
+
+    def login(self, _server, _session, _envelope, _mechanism, data):
+        self.logins.append((data.login, data.password))
+        return AuthResult(success=data.password == b"right", handled=False)
+
+
+@pytest.fixture
+def mailbox():
+    return Mailbox()
+
+
+def served(mailbox, certificate, *, security):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    options = {
+        "none": {},
+        "tls": {"ssl_context": context},
+        "starttls": {"tls_context": context, "require_starttls": True, "authenticator": mailbox.login},
+    }
+    return Controller(mailbox, hostname="127.0.0.1", port=free_port(), **options[security])
+
+
+@pytest.fixture
+def send(mailbox, certificate, monkeypatch):
+    """Sends the text to a server with a way to keep the connection secret; gives the problem."""
+
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+
+    def send(security, asked=None, **environ):
+        server = served(mailbox, certificate, security=security)
+        server.start()
+        try:
+            chosen = {"TOOLKIT_SMTP_SECURITY": asked or security, "TOOLKIT_SMTP_PORT": str(server.port)}
+            return delivered("email", SMTP | chosen | {"TOOLKIT_LANGUAGE": "pt-BR"} | environ)
+        finally:
+            server.stop()
+
+    return send
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls", "none"])
+def test_a_mail_arrives(security, send, mailbox):
+    assert send(security) is None
+    [mail] = mailbox.mails
+    assert (mail.mail_from, mail.rcpt_tos) == ("toolkit@example.com", ["ana@example.com", "bruno@example.com"])
+    assert b"A tarefa nightly, prevista para 02/03/2026, 02:00 (UTC-03:00), falhou\r\nFrom: " in mail.content
+    assert f"Message-ID: <{ID}@example.com>".encode() in mail.content
+    assert "KERNEL_DIED" in mail.content.decode()
+
+
+def test_mails_go_over_one_connection_until_the_server_ends_it(mailbox, certificate):
+    server = served(mailbox, certificate, security="none")
+    server.start()
+    port = {"TOOLKIT_SMTP_SECURITY": "none", "TOOLKIT_SMTP_PORT": str(server.port)}
+    with Mailer(NoticeSettings.from_environment(SMTP | port, ZONE)) as mailer:
+
+        def send():
+            return mailer.send(ID, ["ana@example.com"], "x", "y")
+
+        assert [send(), send()] == [None, None]
+        mailbox.answer = "552 mailbox full"
+        assert send() == "SMTPDataError: the mail server answered 552"
+        mailbox.answer = "250 OK"
+        assert send() is None
+        server.stop()
+        assert send() == "ConnectionRefusedError"
+        server = Controller(mailbox, hostname="127.0.0.1", port=server.port)
+        server.start()
+        assert send() is None
+    server.stop()
+    first, *same, again = mailbox.peers
+    assert same == [first, first]
+    assert again != first
+
+
+def test_the_password_comes_from_a_file_and_goes_over_tls(send, mailbox, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("right\n", "utf-8-sig")
+    login = {"TOOLKIT_SMTP_USER": "toolkit", "TOOLKIT_SMTP_PASSWORD_FILE": str(secret)}
+    assert send("starttls", **login) is None
+    assert mailbox.logins == [(b"toolkit", b"right")]
+    secret.write_text("wrong")
+    assert send("starttls", **login) == "SMTPAuthenticationError: the mail server answered 535"
+
+
+def test_what_a_mail_meets_is_a_problem_and_no_address_is_quoted(send, mailbox, monkeypatch):
+    login = {"TOOLKIT_SMTP_USER": "toolkit", "TOOLKIT_SMTP_PASSWORD": "right"}
+    assert send("none", asked="starttls", **login) == "SMTPNotSupportedError"
+    assert mailbox.logins == []
+    mailbox.answer = "552 <ana@example.com> mailbox full"
+    assert send("tls") == "SMTPDataError: the mail server answered 552"
+    monkeypatch.delenv("SSL_CERT_FILE")
+    assert send("starttls") == "SSLCertVerificationError"
+    assert mailbox.mails == []
+    assert delivered("email", SMTP | {"TOOLKIT_SMTP_PORT": "9"}) == "ConnectionRefusedError"
+
+
+def post(status, **headers):
+    """Send a notice to an address that answers so; the problem, and what came there."""
+    with scripted(Answer(status, headers=headers)) as server:
+        environ = {"TOOLKIT_WEBHOOK_URL": f"{server.url}/hook?key=geheim", "TOOLKIT_WEBHOOK_SECRET": "shared"}
+        return delivered("webhook", environ), server.requests
+
+
+def test_a_webhook_is_signed():
+    problem, [sent] = post(204)
+    seconds, digest = (part.partition("=")[2] for part in sent.headers["X-Toolkit-Signature"].split(","))
+    expected = hmac.new(b"shared", f"{seconds}.".encode() + sent.body, hashlib.sha256).hexdigest()
+    assert (problem, digest) == (None, expected)
+    told = json.loads(sent.body)
+    assert (told["id"], told["kind"], told["code"]) == (str(ID), "failed", "KERNEL_DIED")
+    assert told["logicalDate"] == "2026-03-02T02:00:00-03:00"
+
+
+def test_a_webhook_that_refuses_is_a_problem_without_its_address():
+    for answer in (500, 302):
+        problem, sent = post(answer)
+        assert (problem, len(sent)) == (f"the address answered {answer}", 1)
+    environ = {"TOOLKIT_WEBHOOK_URL": "http://127.0.0.1:9/geheim", "TOOLKIT_WEBHOOK_SECRET": "x"}
+    assert delivered("webhook", environ) == "NewConnectionError"
+
+
+def test_the_end_of_a_webhooks_answer_is_not_waited_for():
+    problem, _ = post(200, **{"Transfer-Encoding": "chunked"})
+    assert problem is None
+
+
+def test_a_webhook_that_never_comes_to_its_answer_is_given_up(monkeypatch):
+    monkeypatch.setattr(notices, "_WEBHOOK_SECONDS", 0.2)
+    with scripted(lambda _request: time.sleep(1) or Answer(200)) as server:
+        assert notices.post_signed(server.url, "shared", {}) == "TimeoutError"
+
+
+def test_secrets_are_no_part_of_what_settings_show():
+    secrets = dict.fromkeys(("TOOLKIT_SMTP_PASSWORD", "TOOLKIT_WEBHOOK_SECRET"), "geheim")
+    addresses = {"TOOLKIT_SMTP_USER": "u", "TOOLKIT_WEBHOOK_URL": "https://hooks.example.com/geheim"}
+    environ = SMTP | secrets | addresses
+    settings = NoticeSettings.from_environment(environ, ZONE)
+    assert settings.channels == ["email", "webhook"]
+    assert "geheim" not in repr(settings)
+
+
+def test_a_notice_tells_the_counts_and_where_the_report_is():
+    content = {"sales": 300, "open": 12, "critical": 2, "new": 1, "folder": "/srv/jobs/nightly/x", "host": "a"}
+    subject, body = notice("email", NoticeKind.ATTENTION, **content).text(language("pt-BR"), ZONE)
+    assert subject == f"A tarefa nightly, prevista para {DUE}, encontrou algo que requer atenção"
+    assert body.splitlines()[1:] == [
+        "Vendas em aberto: 12 de 300",
+        "Achados críticos: 2, novos desde a última execução: 1",
+        "Relatório: /srv/jobs/nightly/x em a",
+        "toolkit job history nightly@2026-03-02T02:00-03:00",
+    ]
+    subject, body = notice("email", NoticeKind.MISSED, dates=["a", "b"]).text(ENGLISH, ZONE)
+    assert body.splitlines()[1] == "Missed: 2, the last one due 2 Mar 2026, 02:00 (UTC-03:00)"
+
 
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 NEW_YORK = ZoneInfo("America/New_York")
