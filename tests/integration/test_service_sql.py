@@ -15,7 +15,8 @@ from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.uploaded_sales import MP3, PDF, execute, rows
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
-from toolkit.database.service import constants, cut_off, evidences, is_null, load_service, sales, tables_in
+from toolkit.database.service import evidences, load_service, sales
+from toolkit.database.statements import chance, constants, cut_off, defaults, is_null, tables_in, tree_of
 from toolkit.errors import AlreadyThere, WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_manifest, request_upload
@@ -253,10 +254,10 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
             'SELECT a FROM "Sale" s, crm.x AS y JOIN (SELECT b FROM c) z ON f(a, b) WHERE d',
             ['"Sale"', "crm.x", "c"],
         ),
-        ("WITH one AS (SELECT 1 FROM x.t) SELECT EXTRACT(year FROM one.at) FROM one", ["x.t", "one.at", "one"]),
+        ("WITH one AS (SELECT 1 FROM x.t) SELECT EXTRACT(year FROM one.at) FROM one", ["x.t"]),
         ("SELECT 'FROM a.b' FROM ONLY e.f", ["e.f"]),
         ("INSERT INTO x.t SELECT * FROM new_records", ["x.t", "new_records"]),
-        ("SELECT 1 FROM ((a.b JOIN a.c USING (d, e)) CROSS JOIN ONLY (a . f))", ["a.b", "a.c", "a . f"]),
+        ("SELECT 1 FROM ((a.b JOIN a.c USING (d, e)) CROSS JOIN ONLY a . f)", ["a.b", "a.c", "a.f"]),
         (
             "SELECT g, h FROM a.b AS i (j, k), LATERAL (SELECT FROM a.l WHERE n(o, p)) AS m, a.q",
             ["a.b", "a.l", "a.q"],
@@ -286,12 +287,32 @@ def test_what_leaves_rows_out_by_chance_is_found(statement, cut):
     assert cut_off(statement) == cut
 
 
-def test_constants_and_nulls_are_found():
-    statement = "SELECT CASE a WHEN 'x' THEN CASE WHEN b THEN 'Q' END ELSE 'R''S' END AS kind, NULL::text AS other"
-    assert sorted(constants(statement, "kind")) == ["Q", "R'S"]
-    assert is_null(statement, "other")
-    assert constants("SELECT CASE a WHEN 'x' THEN 'Q' END kind, NULL other FROM b", "kind") == ["Q"]
-    assert is_null("SELECT CASE a WHEN 'x' THEN 'Q' END kind, NULL other FROM b", "other")
-    assert constants("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", "kind") == []
-    assert constants("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", "other") == []
-    assert not is_null(statement, "kind")
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        (
+            "SELECT CASE a WHEN 'x' THEN CASE WHEN b THEN 'Q' END ELSE 'R''S' END AS kind, NULL::text AS other",
+            (["Q", "R'S"], ["'R''S'"], True),
+        ),
+        ("SELECT CASE a WHEN 'x' THEN 'Q' END kind, NULL other FROM b", (["Q"], [], True)),
+        ("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", ([], [], False)),
+        ("SELECT a AS kind, NULL AS other FROM b UNION (SELECT 'Q', c::text FROM d)", (["Q"], [], False)),
+        (
+            "WITH a (c) AS (SELECT CASE d WHEN 1 THEN 'Q' ELSE 'R' END) SELECT c AS kind FROM a AS b",
+            (["Q", "R"], ["'R'"], False),
+        ),
+        ("SELECT a.kind FROM (SELECT 'Q' AS kind) AS b, c AS a", ([], [], False)),
+        ("SELECT kind FROM (SELECT a.* FROM (SELECT 'Q' AS kind, NULL AS other) AS a) AS b", (["Q"], [], False)),
+    ],
+)
+def test_what_a_column_is_made_of_is_found(statement, found):
+    assert (
+        constants(statement, "kind"),
+        defaults(statement, "kind", of_codes=True),
+        is_null(statement, "other"),
+    ) == found
+
+
+def test_an_id_by_chance_is_found_and_a_syntax_that_is_not_known_is_none():
+    assert chance("WITH a AS (SELECT uuidv7() AS b) SELECT b AS id FROM a", "id") == "uuidv7"
+    assert tree_of("SELECT a FROM GRAPH_TABLE (g MATCH (a) COLUMNS (a.b))") is None

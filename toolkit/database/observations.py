@@ -9,7 +9,6 @@ stays as it is. Codes that the contract does not know stay as they are, too.
 """
 # made of constants, and of the operator's own statements
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,8 +22,9 @@ from toolkit.contract.service_rows import FLAWS, JUMPS, LEFT_OUT, SINCE_AUDIT, S
 from toolkit.database.belonging import belong_to_service, pending_restore
 from toolkit.database.connection import FIRST_DAY, LAST_DAY, Database
 from toolkit.database.observation_clock import stamp
-from toolkit.database.service import COLUMNS, PARTNER, service_of, tables_in
+from toolkit.database.service import COLUMNS, PARTNER, service_of
 from toolkit.database.service_tables import Resolved, changes_between, resolve
+from toolkit.database.statements import sides_of, tables_in
 from toolkit.database.tables import (
     audit_runs,
     content_checks,
@@ -263,11 +263,8 @@ def counts_of(connection: Connection) -> dict[str, int]:
 def rows_behind(connection: Connection, relation: str) -> int:
     """Count the rows of the table whose ids a statement yields, or of the first one in each part of a UNION."""
     service = service_of(connection)
-    origin, statement = service.origin.get(relation, 0), service.statements[relation]
-    given = [
-        {"names": tables_in(part), "origin": origin}
-        for part in re.split(r"\bUNION\b", statement, flags=re.IGNORECASE)
-    ]
+    origin = service.origin.get(relation, 0)
+    given = [{"names": tables_in(side), "origin": origin} for side in sides_of(service.statements[relation])]
     tables = {connection.scalar(sa.text(_TABLE_BEHIND), each) for each in given} - {None}
     counts = (sa.text(f"SELECT count(*) FROM {table}".replace(":", r"\:")) for table in tables)
     return sum(connection.execute(each).scalar_one() for each in counts)

@@ -7,7 +7,7 @@ the database. What writes reads new rows from a relation of a fixed name: a temp
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -21,6 +21,7 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.compiler import compiles
 
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
+from toolkit.database import statements as read
 from toolkit.database import tables
 from toolkit.errors import AlreadyThere, SettingsError, WriteRefused
 from toolkit.message import Message
@@ -79,10 +80,9 @@ PARTNER: Final = "nullif(btrim(partner), '')"  # blanks around a name are none o
 IDS: Final[Mapping[str, tuple[str, ...]]] = {"sales": ("id",), "records": ("id", "sale_id")}
 """The columns by which one row is looked up, see ``same``."""
 
-_CODES: Final = {
-    ("records", "evidence_type"): [*EvidenceType],
-    ("sales", "utility_group"): [*UtilityGroup],
-    ("sales", "is_client_financial_responsible"): [],
+_CODES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
+    "records": {"evidence_type": [*EvidenceType]},
+    "sales": {"utility_group": [*UtilityGroup], "is_client_financial_responsible": []},
 }
 
 
@@ -293,27 +293,9 @@ def _service(text: str, source: Path | None) -> Service:
         raise SettingsError(
             "{}: the statement {} is missing; it is needed to read the service.", place, missing[0]
         )
-    for name in ("sales", "records"):
-        if absent := [column for column in REQUIRED[name] if is_null(statements[name], column)]:
-            raise SettingsError("{}, {}: {} is NULL, and no audit can be made without it.", place, name, absent[0])
-    for name in COLUMNS:
-        if made := _found(_CHANCE, statements[name], "id"):
-            raise SettingsError(
-                "{}, {}: id is made by {}, and would be another one at the next reading. Make it of columns that "
-                "stay, such as CAST(md5(...) AS uuid).",
-                *(place, name, made[0]),
-            )
-    for (name, column), codes in _CODES.items():
-        if rest := _found(_REST, statements[name], column):
-            raise SettingsError(
-                "{}, {}: every code that is not listed would become {} as {}. Leave ELSE out: then it is told.",
-                *(place, name, rest[0], column),
-            )
-        if unknown := [each for each in constants(statements[name], column) if codes and each not in codes]:
-            raise SettingsError(
-                "{}, {}: {} would become {!r}, which the contract does not know; it knows {}.",
-                *(place, name, column, unknown[0], ", ".join(codes)),
-            )
+    if source is not None:
+        for name, statement in statements.items():
+            _check(f"{place}, {name}", name, statement)
     return Service(statements, sha256(text.encode()).hexdigest(), source)
 
 
@@ -324,23 +306,6 @@ def _statement(place: str, name: str, body: str) -> str:
         raise SettingsError("{}: there is no statement.", place)
     if ";" in _QUOTED.sub("", statement):
         raise SettingsError("{}: there is more than one statement.", place)
-    used = {each.lower() for each in (*tables_in(statement), *_PART_OF_WITH.findall(statement))}
-    if taken := sorted(used & OURS - ({WRITES[name][0]} if name in WRITES else set())):
-        raise SettingsError(
-            "{}: {} is a name that the toolkit uses beside the statement: write a table with its schema, and call "
-            "a part of a WITH clause otherwise.",
-            place,
-            taken[0],
-        )
-    if name in COLUMNS and (cut := cut_off(statement)) is not None:
-        raise SettingsError("{}: {} would leave rows out that nobody judges.", place, cut)
-    if posix := _POSIX_ZONE.search(statement):
-        raise SettingsError(
-            "{}: AT TIME ZONE {!r} counts hours to the west, as POSIX does. Name a zone, such as "
-            "'America/Sao_Paulo'.",
-            place,
-            posix[1],
-        )
     first = statement.lstrip("(").split(None, 1)[0].upper()
     allowed = ("SELECT", "WITH", "VALUES", "TABLE") if name in COLUMNS else ("INSERT", "UPDATE", "WITH", "MERGE")
     if first not in allowed:
@@ -348,141 +313,59 @@ def _statement(place: str, name: str, body: str) -> str:
     return statement
 
 
-_TEXT: Final = r"'((?:[^']|'')*)'"
-_NAME: Final = r"""(?:"(?:[^"]|"")*"|\b[^\W\d][\w$]*)"""
-_DOTTED: Final = rf"{_NAME}(?:\s*\.\s*{_NAME})?"
-_QUOTED: Final = re.compile(rf"""{_TEXT}|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$|"(?:[^"]|"")*\"""", re.DOTALL)
+def _check(place: str, name: str, statement: str) -> None:
+    """Refuse what would leave rows out, make ids by chance, or hide a code."""
+    used = {*read.tables_in(statement), *read.parts_of_with(statement)}
+    if taken := sorted(used & OURS - ({WRITES[name][0]} if name in WRITES else set())):
+        raise SettingsError(
+            "{}: {} is a name that the toolkit uses beside the statement: write a table with its schema, and call "
+            "a part of a WITH clause otherwise.",
+            *(place, taken[0]),
+        )
+    if zone := read.posix_zone(statement):
+        raise SettingsError(
+            "{}: AT TIME ZONE {!r} counts hours to the west, as POSIX does. Name a zone, such as "
+            "'America/Sao_Paulo'.",
+            *(place, zone),
+        )
+    if name not in COLUMNS:
+        return
+    if (cut := read.cut_off(statement)) is not None:
+        raise SettingsError("{}: {} would leave rows out that nobody judges.", place, cut)
+    needed = REQUIRED[name] if name != "clients" else ()
+    if absent := [column for column in needed if read.is_null(statement, column)]:
+        raise SettingsError("{}: {} is NULL, and no audit can be made without it.", place, absent[0])
+    if made := read.chance(statement, "id"):
+        raise SettingsError(
+            "{}: id is made by {}, and would be another one at the next reading. Make it of columns that "
+            "stay, such as CAST(md5(...) AS uuid).",
+            *(place, made),
+        )
+    for column, codes in _CODES.get(name, {}).items():
+        if rest := read.defaults(statement, column, of_codes=True):
+            raise SettingsError(
+                "{}: every code that is not listed would become {} as {}. Leave ELSE out: then it is told.",
+                *(place, rest[0], column),
+            )
+        if unknown := [each for each in read.constants(statement, column) if codes and each not in codes]:
+            raise SettingsError(
+                "{}: {} would become {!r}, which the contract does not know; it knows {}.",
+                *(place, column, unknown[0], ", ".join(codes)),
+            )
+
+
+_QUOTED: Final = re.compile(r"""'(?:[^']|'')*'|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$|"(?:[^"]|"")*\"""", re.DOTALL)
 _OR_COMMENT: Final = re.compile(rf"(?P<kept>{_QUOTED.pattern})|--[^\n]*|/\*.*?\*/", re.DOTALL)
-_TEXTS: Final = re.compile(_TEXT)
 _WITH: Final = re.compile(r"WITH\s+(RECURSIVE\s+)?", re.IGNORECASE)
-_PART_OF_WITH: Final = re.compile(rf"({_NAME})\s+AS\s+(?:\(|MATERIALIZED\b|NOT\b)", re.IGNORECASE)
-_WORDS: Final = re.compile(rf"{_DOTTED}|[(),]")
-_BEFORE_TABLES: Final = frozenset(("FROM", "JOIN", "INTO", "UPDATE", "USING", "TABLE"))
-_AFTER_TABLES: Final = frozenset(
-    ("SELECT", "WITH", "VALUES", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "SET", "RETURNING")
-)
-_CALLED: Final = re.compile(
-    rf"(?:\bAS|(?<=\bEND)|(?<=\bNULL)|(?<=['\)]))\s+({_NAME})\s*(?=,|\b(?:FROM|WHERE|UNION)\b|$)", re.IGNORECASE
-)  # AS may be left out
-_CAST: Final = r"""(?:\s*::\s*[\w."]+(?:\s+varying)?(?:\(\d+\))?)?\s*"""
-_ALONE: Final = re.compile(rf"(?:^|,)\s*{_TEXT}{_CAST}$")
-_SELECT: Final = re.compile(r"\bSELECT\b(?:\s+DISTINCT\b)?", re.IGNORECASE)
-_CASE: Final = re.compile(rf"\bEND\b{_CAST}$", re.IGNORECASE)
-_OUTCOME: Final = re.compile(rf"\b(?:THEN|ELSE)\s+{_TEXT}{_CAST}(?=\b(?:WHEN|ELSE|END)\b)", re.IGNORECASE)
-_REST: Final = re.compile(
-    rf"(?is)(?:^|,)\s*(?:\w*\s*\(\s*)*CASE\s+(?!WHEN\b).*"
-    rf"\bELSE\s+\(*('(?:[^']|'')*'|TRUE){_CAST}\)*\s*\bEND\b(?!.*\bEND\b)"
-)
-_DEFAULT: Final = re.compile(
-    rf"(?is)(?:\bELSE|\bCOALESCE\s*\(.*,)\s*\(*('(?:[^']|'')*'|TRUE){_CAST}(?=\)|\bEND\b)"
-)
-_CHANCE: Final = re.compile(
-    r"\b(gen_random_uuid|uuid_generate_v[14]\w*|uuidv[47]|random|nextval|row_number(?=\s*\(\s*\)\s*OVER\s*\(\s*\)))\s*\(",
-    re.IGNORECASE,
-)
-_CUT: Final = re.compile(r"\b(?:LIMIT|OFFSET|FETCH|TABLESAMPLE)\b", re.IGNORECASE)
-_CUT_WITHIN: Final = re.compile(
-    r"\b(?:LIMIT(?=\s+(?:[2-9]|1\d))|FETCH(?=\s+\w+\s+(?:[2-9]|1\d))|TABLESAMPLE)\b", re.IGNORECASE
-)
-_BEFORE_ROWS: Final = re.compile(r"(?:^|\b(?:FROM|JOIN|AS|MATERIALIZED|UNION|ALL))\s*$", re.IGNORECASE)
-_NUMBERED: Final = re.compile(
-    r"\bROW_NUMBER\s*\(\s*\)\s*OVER\s*\(\s*PARTITION\b(?:(?!\bORDER\b)[^()])*\)", re.IGNORECASE
-)
-_DISTINCT: Final = re.compile(r"\bDISTINCT\s+ON\s+_(\d+)(?:.*\bORDER\s+BY\b(.*))?", re.IGNORECASE | re.DOTALL)
-_POSIX_ZONE: Final = re.compile(
-    r"\bTIME(?:\s+ZONE\s+|ZONE\s*\(\s*)'((?:UTC|GMT)?\s*[+-]\d[^']*|[A-Z/]*-\d[^']*)'", re.IGNORECASE
-)
-
-
-def cut_off(statement: str) -> str | None:
-    """Return the words, such as ``LIMIT``, by which a statement yields some of its rows alone, if there are some.
-
-    Which rows ``DISTINCT ON`` and ``row_number()`` choose is left to chance where no order is given.
-    """
-    left = _QUOTED.sub("", statement)
-    if _NUMBERED.search(left):
-        return "row_number() without ORDER BY"
-    levels, word = [], None  # what stands in parentheses, with the number of parts for those within, and outside
-    while inner := re.search(r"\(([^()]*)\)", left):
-        levels.append(inner[1])
-        if _BEFORE_ROWS.search(left[: inner.start()]):
-            word = word or _CUT_WITHIN.search(inner[1])
-        left = f"{left[: inner.start()]} _{inner[1].count(',') + 1} {left[inner.end() :]}"
-    for chosen in filter(None, map(_DISTINCT.search, (*levels, left))):
-        if (chosen[2] or "").count(",") < int(chosen[1]):
-            return "DISTINCT ON without ORDER BY of more columns"
-    word = word or _CUT.search(left)
-    return None if word is None else word[0].upper()
 
 
 def _without_comments(text: str) -> str:
     return _OR_COMMENT.sub(lambda found: found["kept"] or " ", text)
 
 
-def tables_in(statement: str) -> list[str]:
-    """Return the names of the tables that a statement reads or writes, with the schema where one stands there.
-
-    A name that a subquery, a function or a part of a WITH clause has may be among them.
-    """
-    found: list[str] = []
-    lists, awaited, last = [False], False, ""  # for each open parenthesis: whether a comma leads to a table
-    for word in _WORDS.findall(_TEXTS.sub("''", statement)):
-        before, last = last, word.upper()
-        if last in _BEFORE_TABLES:
-            lists[-1] = awaited = True
-        elif last in _AFTER_TABLES:
-            lists[-1] = awaited = False
-        elif word == "(":  # after FROM it may hold a join, after USING columns
-            awaited = awaited and before != "USING"
-            lists.append(awaited)
-        elif word == ")":
-            lists, awaited = lists[:-1] or [False], False
-        elif word == ",":
-            awaited = lists[-1]
-        elif last not in ("ONLY", "LATERAL"):
-            found += [word] * awaited
-            awaited = False
-    return list(dict.fromkeys(found))
-
-
-def functions_in(statement: str) -> list[str]:
-    """Return the names before parentheses, with the schema where one stands there; keywords are among them."""
-    return re.findall(rf"({_DOTTED})\s*\(", _TEXTS.sub("''", statement))
-
-
 def mentions(statement: str, name: str) -> bool:
     """Tell whether a name stands in a statement."""
     return re.search(rf"\b{name}\b", statement) is not None
-
-
-def is_null(statement: str, column: str) -> bool:
-    """Tell whether the statement says ``NULL AS column``."""
-    return any(re.search(rf"\bNULL{_CAST}$", each, re.IGNORECASE) for each in _values_called(statement, column))
-
-
-def constants(statement: str, column: str) -> list[str]:
-    """Return the texts that a column can become, as far as they stand in the statement: alone, or in a CASE."""
-    values = list(_values_called(statement, column))
-    found = [text for value in values for text in (_ALONE if not _CASE.search(value) else _OUTCOME).findall(value)]
-    return [text.replace("''", "'") for text in found]
-
-
-def defaults(statement: str, column: str) -> list[str]:
-    """Return what a column becomes where nothing else fits: a text, or TRUE, after ELSE or last in COALESCE."""
-    return _found(_DEFAULT, statement, column)
-
-
-def _found(pattern: re.Pattern[str], statement: str, column: str) -> list[str]:
-    return [each for value in _values_called(statement, column) for each in pattern.findall(value)]
-
-
-def _values_called(statement: str, column: str) -> Iterator[str]:
-    """Yield what stands before each ``AS column``, from the SELECT or the column before on."""
-    begin = 0
-    for called in _CALLED.finditer(statement):
-        if called[1].strip('"').lower() == column:
-            yield _SELECT.split(statement[begin : called.start()])[-1].strip()
-        begin = called.end()
 
 
 def _escaped(sql: str) -> str:

@@ -19,8 +19,9 @@ from sqlalchemy.exc import DataError, DBAPIError
 from toolkit.contract.service_rows import FLAWS, LEFT_OUT
 from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of, rows_behind
-from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, defaults, is_null, mentions, service_of
+from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, mentions, service_of
 from toolkit.database.service_tables import Resolved, hidden_and_copied, parts_alone, resolve
+from toolkit.database.statements import defaults, is_null, tree_of
 from toolkit.errors import InvalidInput, SchemaMismatch, WriteRefused
 from toolkit.message import Message, listed
 
@@ -327,6 +328,13 @@ def _values(connection: Connection) -> Iterator[tuple[str, str]]:
 
 def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]) -> Iterator[Message]:
     service = service_of(connection)
+    for name, statement in service.statements.items():
+        if tree_of(statement) is None:
+            yield Message(
+                "{}: its syntax is not known here: nobody tells which rows or codes it hides, and db grants lacks "
+                "its tables.",
+                name,
+            )
     for relation in ("sales", "records"):
         if counts[relation] > rows_behind(connection, relation):
             yield Message(

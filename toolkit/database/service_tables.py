@@ -9,18 +9,8 @@ from psycopg import sql
 from sqlalchemy import Connection
 
 from toolkit.contract.service_rows import ServiceChange
-from toolkit.database.service import (
-    COLUMNS,
-    IDS,
-    NEW,
-    WRITES,
-    Service,
-    cut_off,
-    functions_in,
-    is_null,
-    service_of,
-    tables_in,
-)
+from toolkit.database.service import COLUMNS, IDS, NEW, WRITES, Service, service_of
+from toolkit.database.statements import cut_off, functions_in, is_null, tables_in
 from toolkit.errors import SchemaMismatch
 from toolkit.message import Message
 
@@ -97,7 +87,7 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
         types = {column.name: kinds[column.type_code] for column in yielded}
         found[relation] = {name: types[name].name for name in columns}
         read[relation] = {
-            name: _converted(place, name, kind, types[name], is_null(statement, name), own=service.is_own)
+            name: _converted(place, name, kind, types[name], statement, own=service.is_own)
             for name, kind in columns.items()
         }
         service.stored[relation] = {
@@ -144,7 +134,7 @@ _TYPES_BY_OID: Final = sa.text("""
 """)
 
 
-def _converted(place: str, name: str, kind: str, given: sa.Row[Any], null: bool, *, own: bool) -> str:
+def _converted(place: str, name: str, kind: str, given: sa.Row[Any], statement: str, *, own: bool) -> str:
     """Return the expression that gives the contract's type; raises where there is no safe one.
 
     The contract's ``own`` tables are read as they are, so that their types have to fit.
@@ -152,7 +142,7 @@ def _converted(place: str, name: str, kind: str, given: sa.Row[Any], null: bool,
     is_text, is_whole = given.category in ("S", "E"), given.name in _WHOLE_TYPES
     if given.name == kind or (own and kind == "text" and given.category == "S"):
         return name
-    if not own and null and is_text:
+    if not own and is_text and is_null(statement, name):
         return f"CAST(NULL AS {kind})"
     if not own and kind == "text" and (is_text or is_whole or given.name in ("uuid", "numeric")):
         return f"CAST({name} AS text)"

@@ -1,0 +1,164 @@
+"""Tell what a statement of ``service.sql``, or the SELECT of a view, reads and makes of it, by its syntax tree.
+
+A statement that PostgreSQL takes and sqlglot does not know has no tree: nothing is found in it.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+_CHANCE: Final = re.compile(
+    r"(?i)\b(gen_random_uuid|uuid_generate_v[14]\w*|uuidv[47]|random|nextval|row_number(?=\(\) OVER \(\)))\("
+)
+_POSIX_ZONE: Final = re.compile(r"(?i)(?:UTC|GMT)?\s*[+-]\d.*|[A-Z/]*-\d.*")
+_SETS: Final = ("union", "except", "intersect")
+_NAME: Final = r"""(?:"(?:[^"]|"")*"|\b[^\W\d][\w$]*)"""
+
+
+@cache
+def tree_of(statement: str) -> Any:
+    """Return the syntax tree, ``None`` where sqlglot does not know the syntax."""
+    import sqlglot  # the contract's own tables are read without it
+    from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
+
+    written = re.sub(r"(?i)\bOVERRIDING\s+(?:SYSTEM|USER)\s+VALUE\b", "", statement)
+    try:
+        tree = normalize_identifiers(sqlglot.parse_one(written, read="postgres"), "postgres")
+    except sqlglot.errors.SqlglotError:
+        return None
+    return None if tree.key == "command" else tree
+
+
+def _all(statement: str, *kinds: str) -> Iterator[Any]:
+    tree = tree_of(statement)
+    return iter(()) if tree is None else (node for node in tree.walk() if node.key in kinds)
+
+
+def tables_in(statement: str) -> list[str]:
+    """Return the names of the tables that a statement reads or writes, with the schema where one stands there."""
+    within = {id(node): part.alias for part in _all(statement, "cte") for node in part.walk()}
+    found: dict[str, int] = {}
+    for table in _all(statement, "table"):
+        is_part = not table.db and table.name in parts_of_with(statement) - {within.get(id(table))}
+        if table.this.key == "identifier" and not is_part:
+            found.setdefault(".".join(part.sql("postgres") for part in table.parts), table.this.meta["start"])
+    return sorted(found, key=found.__getitem__)
+
+
+def parts_of_with(statement: str) -> set[str]:
+    """Return the names that parts of WITH clauses have."""
+    return {part.alias for part in _all(statement, "cte")}
+
+
+def functions_in(statement: str) -> list[str]:
+    """Return the names before parentheses, with the schema where one stands there; keywords are among them."""
+    return re.findall(rf"({_NAME}(?:\s*\.\s*{_NAME})?)\s*\(", re.sub("'(?:[^']|'')*'", "''", statement))
+
+
+def sides_of(statement: str) -> list[str]:
+    """Return the SELECTs of each UNION, or the statement itself."""
+    sides = (each for each in _all(statement, "select") if _whole(each).unnest().key in _SETS)
+    return [each.sql("postgres") for each in sides] or [statement]
+
+
+def _whole(query: Any) -> Any:
+    """Return the UNION that a SELECT is a part of, and the parentheses around it, or itself."""
+    while query.parent is not None and query.parent.key in (*_SETS, "subquery"):
+        query = query.parent
+    return query
+
+
+def cut_off(statement: str) -> str | None:
+    """Return the words, such as ``LIMIT``, by which a statement yields some of its rows alone, if there are some.
+
+    Which rows ``DISTINCT ON`` and ``row_number()`` choose is left to chance where no order is given.
+    """
+    for each in _all(statement, "limit", "fetch", "offset", "tablesample", "distinct", "window"):
+        given, order = each.args, each.args.get("order")
+        if each.key == "window":
+            if each.this.key == "rownumber" and given.get("partition_by") and not order:
+                return "row_number() without ORDER BY"
+        elif each.key == "distinct":
+            order = each.parent.args.get("order")
+            if given.get("on") and len(order.expressions if order else ()) <= len(given["on"].expressions):
+                return "DISTINCT ON without ORDER BY of more columns"
+        else:
+            around, number = _whole(each.parent).parent, given.get("count") or given.get("expression")
+            many = number is not None and number.is_int and int(number.this) >= (1 if each.key == "offset" else 2)
+            within = around is not None and around.key in ("from", "join", "cte", "in")
+            if each.key == "tablesample" or around is None or (within and many):
+                return str(each.key).upper()
+    return None
+
+
+def posix_zone(statement: str) -> str | None:
+    """Return the time zone that is written as an offset, which POSIX counts to the west."""
+    zones = [each.args["zone"] for each in _all(statement, "attimezone")]
+    zones += [each.expressions[0] for each in _all(statement, "anonymous") if each.name.lower() == "timezone"]
+    return next((each.name for each in zones if each.is_string and _POSIX_ZONE.fullmatch(each.name)), None)
+
+
+def is_null(statement: str, column: str) -> bool:
+    """Tell whether a column is NULL, in every part of a UNION."""
+    return {each.key for each in _outcomes(statement, column)} == {"null"}
+
+
+def chance(statement: str, column: str) -> str | None:
+    """Return the function by which a column is another value at each reading."""
+    found = (_CHANCE.search(each.sql("postgres")) for each in _values(statement, column))
+    return next((each[1].lower() for each in found if each), None)
+
+
+def constants(statement: str, column: str) -> list[str]:
+    """Return the texts that a column can become, as far as they stand in the statement: alone, or in a CASE."""
+    return list(dict.fromkeys(each.name for each in _outcomes(statement, column) if each.is_string))
+
+
+def defaults(statement: str, column: str, *, of_codes: bool = False) -> list[str]:
+    """Return what a column becomes where nothing else fits: a text, or TRUE, after ELSE or last in COALESCE.
+
+    ``of_codes``: only those after ELSE in a CASE that lists codes.
+    """
+    found: list[Any] = []
+    for each in (node for value in _values(statement, column) for node in value.walk()):
+        if each.key == "case" and (each.this or not of_codes):
+            found += _branches(each.args.get("default"))
+        elif each.key == "coalesce" and not of_codes:
+            found += _branches(each.expressions[-1])
+    return [each.sql("postgres") for each in found if each.is_string or (each.key == "boolean" and each.this)]
+
+
+def _outcomes(statement: str, column: str) -> Iterator[Any]:
+    return (each for value in _values(statement, column) for each in _branches(value))
+
+
+def _branches(value: Any) -> Iterator[Any]:
+    """Yield what a CASE can become, or the value itself."""
+    while value is not None and value.key in ("paren", "cast", "collate"):
+        value = value.this
+    if value is not None and value.key == "case":
+        for each in (*(branch.args["true"] for branch in value.args["ifs"]), value.args.get("default")):
+            yield from _branches(each)
+    elif value is not None:
+        yield value
+
+
+def _values(statement: str, column: str, source: str = "", seen: tuple[Any, ...] = ()) -> Iterator[Any]:
+    """Yield what a column is made of, in each part of a UNION, through subqueries and parts of WITH.
+
+    ``source`` names the one of these that it is a column of, where that is known.
+    """
+    for select in _all(statement, "select"):
+        whole = _whole(select)
+        above = whole if whole.alias else whole.parent
+        if whole in seen or (whole.parent is None) == bool(seen) or source not in ("", above and above.alias):
+            continue
+        names = (above and above.alias_column_names) or whole.named_selects
+        values = [value.unalias() for name, value in zip(names, select.selects, strict=False) if name == column]
+        inner = [(value.name, value.table) for value in values if value.key == "column"]
+        inner += [(column, "")] * select.is_star
+        called = {each.alias_or_name: each.name for each in _all(statement, "table")}
+        given = ((name, called.get(table, table)) for name, table in inner)
+        traced = [each for of in given for each in _values(statement, *of, (*seen, whole))]
+        yield from traced or values
