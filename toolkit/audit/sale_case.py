@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 import pandas as pd
-import sqlalchemy as sa
 from sqlalchemy import Row
 
 from toolkit.audit.findings import findings_of_sale
@@ -19,12 +17,10 @@ from toolkit.audit.observe_bucket import last_sync
 from toolkit.audit.reviews import looks_at
 from toolkit.audit.waivers import waivers_at
 from toolkit.contract.codes import CODES, WITHOUT_CLIENT, missing_code
-from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import Verdict
 from toolkit.contract.rules import Evidence, Requirement, Sale, evaluate, requirements
 from toolkit.contract.waivers import Waiver
 from toolkit.database.connection import Database
-from toolkit.database.tables import evidence_openings
 from toolkit.evidence.access import one_sale
 from toolkit.evidence.records import EvidenceRecord, TimeLine, records_seen, time_line
 
@@ -61,8 +57,6 @@ class SaleCase:
     timeline: TimeLine
     looks: Sequence[Row[Any]]
     """The looks of people at its files, oldest first, see ``toolkit.audit.reviews.looks_at``."""
-    openings: Sequence[Row[Any]]
-    """The links of the time line's ``OPENED``, oldest first: rows of ``evidence_openings``."""
 
     @property
     def next_steps(self) -> list[NextStep]:
@@ -93,8 +87,6 @@ def sale_case(database: Database, sale_id: str, *, audit: Audit | None = None) -
         waived = set(findings["waiverId"].dropna())
         waivers = tuple(each for each in waivers_at(connection, now) if str(each.id) in waived)
         timeline = time_line(connection, [sale_id], {each.id: each.object_key for each in records})
-        opened = [UUID(event.detail["opening"]) for event, _ in timeline if event.kind == CustodyEvent.OPENED]
-        links = sa.select(evidence_openings).where(evidence_openings.c.id.in_(opened))
         return SaleCase(
             sale_id,
             sale.utility_group,
@@ -111,5 +103,4 @@ def sale_case(database: Database, sale_id: str, *, audit: Audit | None = None) -
             waivers,
             timeline,
             looks_at(connection, sale_id),
-            connection.execute(links.order_by(evidence_openings.c.opened_at, evidence_openings.c.id)).all(),
         )

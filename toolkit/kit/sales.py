@@ -36,7 +36,6 @@ _HEADINGS = (
     ("Waivers", "reason", "owner", "approved by", "ends on"),
     ("Time line", "when", "event", "evidence"),
     ("Reviews by people", "evidence", "when", "by", "outcome", "counts until"),
-    ("Links to files", "when", "by", "reason", "until"),
 )
 """The title of each table, and the headings of its columns."""
 
@@ -100,10 +99,6 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
             )
             for each in case.looks
         ],
-        [
-            (readable(each.opened_at, zone), each.opened_by, each.reason, readable(each.expires_at, zone))
-            for each in case.openings
-        ],
     ]
     return [(title, headings, rows) for (title, *headings), rows in zip(_HEADINGS, every, strict=True)]
 
@@ -139,11 +134,6 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
             pick_camel(each, "evidence_id", "evidence_type", "turn", "reviewer", "failures", "current", "ends_on")
             | {"answeredAt": iso_exact(each.answered_at, zone)}
             for each in case.looks
-        ],
-        "openings": [
-            pick_camel(each, "evidence_id", "opened_by", "account", "reason")
-            | {"openedAt": iso_exact(each.opened_at, zone), "expiresAt": iso_exact(each.expires_at, zone)}
-            for each in case.openings
         ],
     }
 
