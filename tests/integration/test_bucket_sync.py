@@ -203,7 +203,7 @@ def take(sync, place, tmp_path):
     """Take over the newest inventory."""
 
     def taken(**options):
-        return sync(inventory=find_inventory(FolderStore(place, "inventory"), None, tmp_path), **options)
+        return sync(inventory=find_inventory(FolderStore(place, "inventory"), tmp_path), **options)
 
     return taken
 
@@ -311,7 +311,7 @@ def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(what, put, take, del
         "manifest": "not the file that its manifest.checksum was made of",
         "number": "inventory lacks the file 5",
         "column": "lacks ETag. Add these fields to its configuration",
-        "none": "inventory holds no manifest.json of an S3 Inventory",
+        "none": "inventory holds no folder with the manifest.json of an S3 Inventory",
         "future": "in the future",
         "bucket": "lists the bucket other",
     }[what]
@@ -349,12 +349,12 @@ def test_an_inventory_that_lacks_most_objects_is_not_taken_over(put, sync, take,
     assert rows(database, "SELECT FROM audit.object_observations WHERE gone_at IS NOT NULL") == []
 
 
-@pytest.mark.parametrize("beside", [False, True])
-def test_the_command_takes_a_manifest_over(run, put, deliver, monkeypatch, beside):
+@pytest.mark.parametrize("inside", [False, True])
+def test_the_command_takes_the_newest_inventory_over(run, put, deliver, monkeypatch, inside):
     put(KEY)
-    manifest = deliver(datetime.fromisoformat("2026-03-01T00:00:00+00:00"))
-    monkeypatch.chdir(manifest.parent)
-    named = manifest.name if beside else str(manifest)
+    days = deliver(datetime.fromisoformat("2026-03-01T00:00:00+00:00")).parent.parent
+    monkeypatch.chdir(days if inside else days.parent)
+    named = "." if inside else days.name
     told = run("bucket", "sync", "--inventory", named, "--json").told
     assert (told["appeared"], told["listedSince"]) == (1, "2026-03-01T00:00:00+00:00")
     run("bucket", "sync", "--inventory", "x", "--full", ends=2)

@@ -64,7 +64,7 @@ def test_an_inventory_and_a_listing_give_the_same_observations(server, nights):
 def _delivered(folder, bucket, clock):
     listed = [row_of(seen) for page in list_objects(bucket, [""]) for seen in page]
     write_inventory(folder, bucket.name, listed, clock.now)
-    return find_inventory(FolderStore(folder, "delivered"), None, folder)
+    return find_inventory(FolderStore(folder, "delivered"), folder)
 
 
 def _history(database):

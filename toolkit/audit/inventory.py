@@ -77,17 +77,17 @@ def _current(rows: pa.Table, area: Area) -> pa.Table:
     return found.filter(pc.and_not(_have(keys, area.prefixes or ("",)), _have(keys, area.ignored)))
 
 
-def find_inventory(store: FileStore, manifest: str | None, scratch: Path) -> Inventory:
-    """Return the inventory in ``store``: that of ``manifest``, else the newest one; its files are checked.
+def find_inventory(store: FileStore, scratch: Path) -> Inventory:
+    """Return the newest inventory in ``store``; its files are checked.
 
     Raises:
         UnreadableFile: there is none, or a file of it is missing or is not the one that the manifest names.
     """
     names = store.names()
     found = sorted((PurePosixPath(name).parent.name, name) for name in names if name.endswith(f"/{_MANIFEST}"))
-    if manifest is None and not found:
-        raise UnreadableFile("{} holds no {} of an S3 Inventory.", store.address, _MANIFEST)
-    name = manifest or found[-1][1]  # the folder of each is called by its moment
+    if not found:
+        raise UnreadableFile("{} holds no folder with the {} of an S3 Inventory.", store.address, _MANIFEST)
+    name = found[-1][1]  # the folder of each is called by its moment
     text = store.text(name)
     address = f"{store.address.rstrip('/')}/{name}"
     checksum = str(PurePosixPath(name).with_name("manifest.checksum"))

@@ -210,16 +210,15 @@ def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, confirmed: b
     are looked at every TOOLKIT_RELIST_DAYS (7) days, or now with --full.
 
     A bucket of many millions of keys need not be listed. ADDRESS is a folder or
-    s3://bucket/prefix: the manifest.json of an S3 Inventory in
-    Parquet, or a folder with several of them, of which the newest is taken. It is older
-    than now: what was observed later stays, what contradicts is asked for one by one, and
-    reports tell the age of the listing.
+    s3://bucket/prefix with S3 Inventories in Parquet, of which the newest is taken. It is
+    older than now: what was observed later stays, what contradicts is asked for one by one,
+    and reports tell the age of the listing.
 
     Examples:
       toolkit bucket sync
       toolkit bucket sync --full --json
       toolkit bucket sync --verify
-      toolkit bucket sync --inventory s3://lists/evidence/daily/2026-11-20T01-00Z/manifest.json
+      toolkit bucket sync --inventory s3://lists/evidence/daily
 
     See also: toolkit evidence verify --help
 

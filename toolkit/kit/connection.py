@@ -209,8 +209,7 @@ class Kit(OneSale):
 
         Args:
             full: read every key, not only those that can have changed.
-            inventory: an S3 Inventory to take over instead of a listing: its ``manifest.json``, or a folder or
-                prefix in which the newest one is taken.
+            inventory: a folder or prefix of S3 Inventories; the newest is taken over instead of a listing.
             confirmed: accept that most of them are gone at once.
             verify: then verify the contents of new files.
             seconds: the longest time for that.
@@ -219,6 +218,7 @@ class Kit(OneSale):
             MassDisappearance: most sales, records or objects are gone.
             UnreadableFile: a file of the inventory is missing or not the one that it names.
         """
+        from toolkit.audit.inventory import find_inventory
         from toolkit.audit.observe_bucket import sync_bucket
 
         with self.scratch() as scratch:
@@ -226,7 +226,7 @@ class Kit(OneSale):
                 self.database,
                 self.bucket,
                 full=full,
-                inventory=None if inventory is None else self.inventory(inventory, scratch),
+                inventory=None if inventory is None else find_inventory(self.file_store(inventory), scratch),
                 every_key_within=timedelta(days=self.settings.relist_days),
                 confirmed=confirmed,
                 progress=self.progress,

@@ -39,7 +39,6 @@ from toolkit.settings import Settings, expanded
 
 if TYPE_CHECKING:
     from toolkit.audit.folder import Audit
-    from toolkit.audit.inventory import Inventory
     from toolkit.audit.publish import AuditPlan
     from toolkit.bucket.client import Bucket
     from toolkit.bucket.file_store import FileStore
@@ -300,21 +299,6 @@ class Services:
         self.settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         with PrivateFolder(self.settings.home) as folder:
             yield folder
-
-    def inventory(self, address: str, scratch: Path) -> Inventory:
-        """Open an S3 Inventory: a ``manifest.json``, or the newest one in a folder or prefix.
-
-        Raises:
-            UnreadableFile: there is none.
-        """
-        from toolkit.audit.inventory import find_inventory
-
-        around, _, name = address.rpartition("/")
-        if name != "manifest.json":
-            return find_inventory(self.file_store(address), None, scratch)
-        # Its files lie in a folder beside its own.
-        place, slash, folder = (around or str(Path.cwd())).rpartition("/")
-        return find_inventory(self.file_store(place or slash or "."), f"{folder}/{name}", scratch)
 
     def moment(self, given: Moment) -> datetime:
         """Return a past moment; without an offset it is in the time zone of the settings.
