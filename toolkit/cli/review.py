@@ -43,8 +43,6 @@ def review() -> None:
     metavar="SHARE",
     help="The share that a second person looks at without the first answer.",
 )
-@click.option("--scorecard", type=NonEmptyPath(), metavar="FILE", help="The questions; see TOOLKIT_SCORECARD.")
-@click.option("--by", metavar="NAME", help="Who draws; your account by default.")
 @shows()
 def draw(kit: Kit, /, **given: Any) -> Shown[Any]:
     """Draw from the files that the last audit counted.
@@ -55,7 +53,7 @@ def draw(kit: Kit, /, **given: Any) -> Shown[Any]:
 
     Examples:
       toolkit review draw --per-partner 5 --of POV,KYC --seed 7
-      toolkit review draw --second 0.25 --scorecard calls.toml
+      TOOLKIT_SCORECARD=calls.toml toolkit review draw --second 0.25
     """
     return kit.draw_review(**given)
 

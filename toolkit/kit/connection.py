@@ -377,8 +377,6 @@ class Kit(OneSale):
         of: str = "",
         seed: int = 1,
         second_share: float = 0.1,
-        scorecard: str | Path | None = None,
-        by: str | None = None,
     ) -> Shown[Drawn]:
         """Draw files to be looked at by people, from those that the last audit counted.
 
@@ -387,12 +385,10 @@ class Kit(OneSale):
             of: evidence types, joined by commas; by default all that the scorecard has questions about.
             seed: the same one draws the same files of the same audit.
             second_share: the share from 0 to 1 of them that two people look at.
-            scorecard: its TOML file; by default that of ``TOOLKIT_SCORECARD``, else the one of the package.
-            by: who draws; your account by default.
 
         Raises:
             NoAudit: no audit has been made yet.
-            SettingsError: the scorecard has a mistake; its line and field are named.
+            SettingsError: the scorecard (``TOOLKIT_SCORECARD``) has a mistake; its line and field are named.
             InvalidInput: a type is unknown, or no file is left to be drawn.
             UnreadableFile: a file of the audit is not what was written.
         """
@@ -401,7 +397,7 @@ class Kit(OneSale):
         from toolkit.contract.scorecards import read_scorecard
         from toolkit.kit.desk import shown_drawn
 
-        card = read_scorecard(self.path(scorecard) if scorecard else self.settings.scorecard)
+        card = read_scorecard(self.settings.scorecard)
         try:
             types = tuple(EvidenceType(name.strip()) for name in of.split(",")) if of.strip() else (*card.types,)
         except ValueError:
@@ -409,8 +405,7 @@ class Kit(OneSale):
         audit = self.last_audit()
         audit.verify()
         plan = DrawPlan(per_partner, types, seed, second_share)
-        who = by or signed_in_account()
-        return shown_drawn(draw(self.database, audit, plan, card, drawn_by=who))
+        return shown_drawn(draw(self.database, audit, plan, card, drawn_by=signed_in_account()))
 
     def desk(self, reviewer: str | None = None) -> ReviewDesk:
         """Open the desk of a reviewer, your account by default; it shows itself in JupyterLab."""
