@@ -175,12 +175,6 @@ def _turn(draw_id: UUID, row: Mapping[Any, Any], turn: int, now: datetime) -> di
     return ids | kept | {"turn": turn, "added_at": now}
 
 
-def is_drawn(database: Database) -> bool:
-    """Tell whether any file was ever drawn."""
-    with database.transaction() as connection:
-        return bool(connection.scalar(sa.select(sa.exists().select_from(review_draws))))
-
-
 def take_turns(
     database: Database, reviewer: str, *, most: int = 1, claimed_for: timedelta = CLAIMED_FOR
 ) -> list[Turn]:

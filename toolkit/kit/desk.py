@@ -19,7 +19,6 @@ from toolkit.audit.reviews import (
     Drawn,
     Reviewed,
     Turn,
-    is_drawn,
     keep_review,
     open_questions,
     take_turns,
@@ -76,8 +75,6 @@ class ReviewDesk:
         path = None if out is None or not turns else kit.path(out)
         if path is not None:
             _write_sheet(turns, path)
-        if not turns and not is_drawn(kit.database):
-            return Shown(turns, [say("No file was drawn yet; draw some by: toolkit review draw")], {"files": []})
         sales = {turn.sale_id: kit.sale(turn.sale_id).parts[0] for turn in turns} if path is None else {}
         return _shown_turns(turns, self.reviewer, path, [*sales.values()])
 
@@ -266,7 +263,9 @@ def _shown_turns(
     turns: Sequence[Turn], reviewer: str, path: Path | None, sales: Sequence[Part]
 ) -> Shown[Sequence[Turn]]:
     if not turns:
-        return Shown(turns, [say("Nothing is left to be looked at.")], {"files": []})
+        return Shown(
+            turns, [say("Nothing is left to be looked at; draw files by: toolkit review draw")], {"files": []}
+        )
     columns = ["evidence", "sale", "partner", "type"]
     rows = [(str(each.evidence_id), each.sale_id, each.partner or "", each.evidence_type) for each in turns]
     asked = {question.id: _(question.text) for turn in turns for question in turn.questions}
