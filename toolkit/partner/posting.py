@@ -111,8 +111,6 @@ HINTS: Final = {
     "AccessDenied": "The form does not allow this upload, or ran out; request new credentials.",
     "EntityTooLarge": "The file is larger than the form allows.",
     "EntityTooSmall": "The file is smaller than the form allows.",
-    "InvalidAccessKeyId": "The bucket does not know who signed the form; request new credentials.",
-    "InvalidToken": "The session behind the form ended; request new credentials.",
     "NoSuchBucket": "The bucket does not exist (any more).",
     "SignatureDoesNotMatch": "The fields are not those that were signed; send them unchanged.",
 }
