@@ -99,11 +99,10 @@ def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(data
     ("kind", "beside", "content"),
     [
         (EvidenceType.DOC_CONTRATANTE, EvidenceType.POV, b"%PDF-1.4 truncated rubbish"),
-        (EvidenceType.DOC_CONTRATANTE, EvidenceType.POV, pdf(password="secret")),
         (EvidenceType.POV, EvidenceType.DOC_CONTRATANTE, silence()),
         (EvidenceType.POV, EvidenceType.DOC_CONTRATANTE, pdf()),
     ],
-    ids=["damaged", "encrypted", "silent", "another kind"],
+    ids=["damaged", "silent", "another kind"],
 )
 def test_a_file_that_cannot_be_used_does_not_complete_a_sale(kind, beside, content, upload, complete):
     upload(beside)

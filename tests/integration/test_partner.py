@@ -12,8 +12,6 @@ from tests.unit.test_jobs import Mailbox, certificate, served  # noqa: F401  # a
 from toolkit.errors import (
     AlreadyThere,
     CredentialsExpired,
-    InvalidField,
-    InvalidFields,
     SaleNotFound,
     ServiceError,
     ServiceUnavailable,
@@ -128,13 +126,6 @@ def test_a_certificate_that_is_not_trusted_is_told_and_nothing_is_sent(certifica
     with pytest.raises(UploadRefused, match="is not trusted here: nothing was sent"):
         post_file(f"https://127.0.0.1:{server.port}", form(), document)
     server.stop()
-
-
-def test_invalid_fields_come_back_as_the_service_names_them():
-    body = {"message": "no", "code": 400, "invalidFieldsErrors": [{"field": "cpf", "message": "Required"}]}
-    with scripted(Answer(400, json.dumps(body).encode())) as server, pytest.raises(InvalidFields) as refused:
-        PartnerClient(server.url, "t").register_client({})
-    assert refused.value.invalid == (InvalidField("cpf", "Required"),)
 
 
 @pytest.mark.parametrize(

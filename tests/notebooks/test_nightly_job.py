@@ -6,21 +6,21 @@ Then everything that it leaves for people and programs is searched for the sampl
 import json
 import re
 from email import message_from_bytes, policy
-from html import escape
+from html import escape, unescape
 
 import pytest
 import sqlalchemy as sa
 
 from tests.support.crafted_keys import made_certificate
-from tests.support.leaks import leaks_in
 from tests.support.scripted_server import Answer, scripted
 from tests.unit.test_jobs import SMTP, Mailbox, served
+from toolkit.contract.people import secret_values
 from toolkit.database import tables
 from toolkit.intake.registration import client_ids
 from toolkit.jobs.definitions import PACKAGED
 from toolkit.jobs.runs import job_history
 from toolkit.kit.connection import Kit
-from toolkit.samples.dataset import make_samples, write_sales, write_samples
+from toolkit.samples.dataset import make_samples, read_clients, write_sales, write_samples
 
 JOBS = PACKAGED.read_text().replace("notify.new-critical = true", "notify.findings = 0").replace('"6h"', '"2d"')
 """The packaged jobs, which tell of any finding here, at any hour of the day."""
@@ -110,3 +110,19 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
 
 REPORTS = ("missing-evidence", "manifest", "index")
 """The files of a report: they are for those who may know the people, and mask their CPFs."""
+
+
+def leaks_in(told, environ, credentials):
+    """Return the personal data and the secrets that stand in a text, also where it is escaped for JSON or HTML."""
+    told = unescape(re.sub(r"\\u([0-9a-f]{4})", lambda escaped: chr(int(escaped[1], 16)), told))
+    secrets = {"geheim", *secret_values(environ)}
+    for line in "".join(path.read_text() for path in credentials).splitlines():
+        fields = json.loads(line)["fields"]
+        secrets |= {value for name, value in fields.items() if name not in {"bucket", "key", "X-Amz-Algorithm"}}
+    people = [each for name in ("clients.csv", "clients.xlsx") for part in read_clients(name) for each in part]
+    for person in people:
+        secrets |= {f"{person['first_name']} {person['last_name']}"}
+        secrets |= {person[each] for each in ("email", "phone_number", "rg")}
+    digits = set(re.findall(r"\d{11}", re.sub(r"(?<=\d)[.-](?=\d)", "", told)))
+    found = {secret for secret in secrets if secret and secret.upper() in told.upper()}
+    return sorted(found | digits & {person["cpf"] for person in people})

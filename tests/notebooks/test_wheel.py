@@ -17,19 +17,17 @@ import nbformat
 import pytest
 
 from tests.integration.test_custody_proof import assert_strangers_accept
+from tests.notebooks.test_nightly_job import leaks_in
 from tests.support.audit_results import csv_rows
 from tests.support.client_rows import client, write_csv
-from tests.support.leaks import leaks_in
 from tests.support.readme_commands import run_the_readme
-from tests.support.report_figures import everything_in, wrong_figures
+from tests.support.report_figures import wrong_figures
 from tests.unit.test_samples import OF_OTHER_TABLES, UNTOLD, verdict_of
 from toolkit.audit.folder import open_audit
-from toolkit.cli import main
 from toolkit.contract.codes import CODES, REQUEST_OVERDUE, SALE_GONE
 from toolkit.contract.service_rows import JUMPS, code_of
 from toolkit.extras import Extra, modules_of
 from toolkit.language import LANGUAGES, language
-from toolkit.log.bundle import BUNDLE
 from toolkit.reports import FORMATS
 from toolkit.samples.dataset import make_samples
 
@@ -118,7 +116,6 @@ def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
         run("report", "--audit", audit.folder, *told, within=embedded_environment)
         assert wrong_figures(tmp_path / code, language(code)) == []
     assert_nothing_leaked(out, embedded_environment)
-    assert_each_partner_is_told_of_its_own(out, embedded_environment)
     monkeypatch.chdir(tmp_path)
     run_the_readme(run, embedded_environment)
 
@@ -159,29 +156,6 @@ def assert_everything_appears(report, page):
     assert [each["daysLeft"] <= 9 for each in report["waivers"]] == [True]
     assert {len(each["missing"]) for each in report["rows"]} == {0, 1, 2, 4}
     assert len(report["warnings"]) == 2
-
-
-def assert_each_partner_is_told_of_its_own(out, environ):
-    """No file of a partner's report holds anything of another, not even unpacked."""
-    formats = "html,xlsx,csv,json,pdf"
-    told = ["--quiet", "report", "--no-sync", "--per-partner", "--format", formats, "--out", str(out / "told")]
-    assert main(told, environ) == 0
-    whole = json.loads((out / "told" / "missing-evidence.json").read_text(encoding="utf-8"))
-    named = [finding for finding in whole["findings"] if finding["partner"]]
-    secrets = {finding["saleId"]: finding["partner"] for finding in named}
-    secrets |= {finding["id"]: finding["partner"] for finding in named}
-    for each in whole["unusableFiles"] + whole["withdrawals"]:
-        secrets[each["evidenceId"]] = each["partner"]
-    secrets |= {partner: partner for partner in set(secrets.values())}
-    shared = [finding for finding in whole["fileFindings"] if len(finding["saleIds"]) > 1]
-    assert any(len({secrets[each] for each in finding["saleIds"]}) > 1 for finding in shared)
-    for folder in (out / "told" / "partners").iterdir():
-        texts = {path.name: everything_in(path) for path in folder.iterdir() if path.is_file()}
-        (own,) = {json.loads(texts["missing-evidence.json"])["partner"]}
-        assert len(texts) == 6 + len(BUNDLE)
-        for name, text in texts.items():
-            assert [secret for secret, partner in secrets.items() if partner != own and secret in text] == [], name
-            assert name in {"missing-evidence.csv", *BUNDLE} or own in text, name
 
 
 def assert_nothing_leaked(out, environ):

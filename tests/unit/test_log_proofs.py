@@ -36,10 +36,6 @@ FOREIGN = {
         "This is an example message.\n",
         "Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=",
     ),
-    "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW": (
-        "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n",
-        "x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=",
-    ),
 }
 """Notes of other implementations: the key, the text and the signature."""
 

@@ -22,6 +22,7 @@ from tests.support.audit_results import (
     AS_OF,
     FAULTS,
     NASTY,
+    SALES,
     TURNED,
     WITHDRAWN,
     SaleEvidence,
@@ -50,6 +51,22 @@ from toolkit.reports.report import DEFAULT_FORMATS, Report, partner_folder
 from toolkit.reports.wording import TURNING, escape_bidi
 
 GOLDEN = Path(__file__).parents[1] / "data" / "report"
+
+FILE_FINDINGS = (
+    IntegrityFinding(
+        IntegrityProblem.CONTENT_REUSED,
+        ("evidences/2026/11/02/0199c2d4-0000-7000-8000-00000000000a/Ana Lima.mp3", "evidences/2026/11/03/b/c.mp3"),
+        (UUID(int=10), UUID(int=11)),
+        ("VND-1", "VND-7"),
+        "SHA-256 0123abcd",
+    ),
+    IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, ("Ana Lima.pdf",)),
+)
+
+
+@pytest.fixture
+def result():
+    return result_of(SALES, given_source=source(embedded=["database", "bucket"]), file_findings=FILE_FINDINGS)
 
 
 def test_a_report_reads_as_it_always_did(result, tmp_path):
@@ -411,7 +428,7 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
         [
             Told("S-1", "DC", partner="Luz do Vale"),
             Told("S-2", "POV DC", partner="Luz do Vale"),
-            Told("S-3", "", partner="Norte Energia"),
+            Told("S-3", "POV!", partner="Norte Energia"),
         ],
         file_findings=[
             IntegrityFinding(IntegrityProblem.CONTENT_REUSED, ("a/x",), (), ("S-2", "S-3"), "SHA-256 5ea1"),
@@ -421,6 +438,8 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
     )
     whole, own = read_audited(audit), read_audited(audit.for_partner("Luz do Vale"))
     assert "CONTENT_REUSED" in set(whole.findings["code"])
+    of_others = [*whole.findings.query("saleId == 'S-3'")["id"], *whole.faults["evidenceId"].map(str)]
+    assert len(of_others) > 2
     out = tmp_path / "out"
     paths = write_report(Report(own, formats=[*DEFAULT_FORMATS, "pdf"]), out)
     assert [path.name for path in paths] == [
@@ -437,7 +456,8 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
     assert "Luz do Vale" in PdfReader(paths[4]).pages[0].extract_text()
     for path in paths:
         told = everything_in(path)
-        assert [hidden for hidden in ("Norte Energia", "S-3", "ana@", "bia@", "a/x") if hidden in told] == []
+        hidden = ("Norte Energia", "S-3", "ana@", "bia@", "a/x", *of_others)
+        assert [each for each in hidden if each in told] == []
     document = json.loads(paths[3].read_text(encoding="utf-8"))
     assert {each["code"] for each in document["findings"]} == {"MISSING_POV", "BLANK_DOCUMENT"}
     assert [each["problem"] for each in document["fileFindings"]] == ["BLANK_DOCUMENT"]
