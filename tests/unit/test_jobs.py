@@ -23,18 +23,19 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from tests.support.crafted_keys import made_certificate
 from tests.support.readme_commands import check_usage
 from tests.support.scripted_server import Answer, scripted
 from tests.support.waiting import free_port
-from toolkit.jobs import notices
+from toolkit.jobs import definitions, notices
 from toolkit.jobs.definitions import PACKAGED, RELATIVE_DATES, Job, Notify, Schedule, load_jobs, named_values
 from toolkit.jobs.notices import Mailer, Notice, NoticeKind, NoticeSettings
 from toolkit.language import ENGLISH, language
 
 ID = UUID(int=7)
-ZONE = ZoneInfo("America/Sao_Paulo")
+SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 DATE = datetime(2026, 3, 2, 5, tzinfo=UTC)
 DUE = "02/03/2026, 02:00 (UTC-03:00)"
 
@@ -45,7 +46,7 @@ def notice(channel, kind=NoticeKind.FAILED, **content):
 
 def delivered(channel, environ):
     """Deliver a notice with these settings; the problem."""
-    return NoticeSettings.from_environment(environ, ZONE).deliver(notice(channel), ID)
+    return NoticeSettings.from_environment(environ, SAO_PAULO).deliver(notice(channel), ID)
 
 
 SMTP = {
@@ -134,7 +135,7 @@ def test_mails_go_over_one_connection_until_the_server_ends_it(mailbox, certific
     server = served(mailbox, certificate, security="none")
     server.start()
     port = {"TOOLKIT_SMTP_SECURITY": "none", "TOOLKIT_SMTP_PORT": str(server.port)}
-    with Mailer(NoticeSettings.from_environment(SMTP | port, ZONE)) as mailer:
+    with Mailer(NoticeSettings.from_environment(SMTP | port, SAO_PAULO)) as mailer:
 
         def send():
             return mailer.send(ID, ["ana@example.com"], "x", "y")
@@ -217,14 +218,14 @@ def test_secrets_are_no_part_of_what_settings_show():
     secrets = dict.fromkeys(("TOOLKIT_SMTP_PASSWORD", "TOOLKIT_WEBHOOK_SECRET"), "geheim")
     addresses = {"TOOLKIT_SMTP_USER": "u", "TOOLKIT_WEBHOOK_URL": "https://hooks.example.com/geheim"}
     environ = SMTP | secrets | addresses
-    settings = NoticeSettings.from_environment(environ, ZONE)
+    settings = NoticeSettings.from_environment(environ, SAO_PAULO)
     assert settings.channels == ["email", "webhook"]
     assert "geheim" not in repr(settings)
 
 
 def test_a_notice_tells_the_counts_and_where_the_report_is():
     content = {"sales": 300, "open": 12, "critical": 2, "new": 1, "folder": "/srv/jobs/nightly/x", "host": "a"}
-    subject, body = notice("email", NoticeKind.ATTENTION, **content).text(language("pt-BR"), ZONE)
+    subject, body = notice("email", NoticeKind.ATTENTION, **content).text(language("pt-BR"), SAO_PAULO)
     assert subject == f"A tarefa nightly, prevista para {DUE}, encontrou algo que requer atenção"
     assert body.splitlines()[1:] == [
         "Vendas em aberto: 12 de 300",
@@ -232,11 +233,10 @@ def test_a_notice_tells_the_counts_and_where_the_report_is():
         "Relatório: /srv/jobs/nightly/x em a",
         "toolkit job history nightly@2026-03-02T02:00-03:00",
     ]
-    subject, body = notice("email", NoticeKind.MISSED, dates=["a", "b"]).text(ENGLISH, ZONE)
+    subject, body = notice("email", NoticeKind.MISSED, dates=["a", "b"]).text(ENGLISH, SAO_PAULO)
     assert body.splitlines()[1] == "Missed: 2, the last one due 2 Mar 2026, 02:00 (UTC-03:00)"
 
 
-SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 NEW_YORK = ZoneInfo("America/New_York")
 
 
@@ -293,24 +293,9 @@ def test_dates_are_counted_from_the_logical_date_in_its_zone():
     assert named_values(late_evening, ZoneInfo("UTC"), Path("x"))["today"] == "2026-03-01"
 
 
-GOOD = """
-[jobs.nightly]
-schedule = "0 2 * * *"
-grace = "90m"
-notify.findings = 10
-steps = [
-    { name = "sync", command = "bucket sync" },
-    { name = "report", command = "run 03_missing_evidence_report -p as_of {yesterday}" },
-]
-"""
-
-
-def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest(tmp_path):
-    (tmp_path / "jobs.toml").write_text(GOOD)
-    job = load_jobs(tmp_path / "jobs.toml", SAO_PAULO)["nightly"]
-    assert [step.name for step in job.steps] == ["sync", "report"]
-    limits = (job.name, job.grace, job.timeout, job.notify.findings)
-    assert limits == ("nightly", timedelta(minutes=90), timedelta(hours=6), 10)
+def test_a_length_of_time_has_its_unit():
+    lengths = map(TypeAdapter(definitions.Duration).validate_python, ("90s", "15m", "6h", "2d"))
+    assert [each.total_seconds() for each in lengths] == [90, 900, 21_600, 172_800]
 
 
 PAGE = PACKAGED.with_name("README.md").read_text(encoding="utf-8")
