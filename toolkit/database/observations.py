@@ -24,7 +24,7 @@ from toolkit.database.connection import FIRST_DAY, LAST_DAY, Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.service import COLUMNS, PARTNER, service_of
 from toolkit.database.service_tables import Resolved, changes_between, resolve
-from toolkit.database.statements import sides_of, tables_in
+from toolkit.database.statements import sources_of
 from toolkit.database.tables import (
     audit_runs,
     content_checks,
@@ -261,11 +261,11 @@ def counts_of(connection: Connection) -> dict[str, int]:
 
 
 def rows_behind(connection: Connection, relation: str) -> int:
-    """Count the rows of the table whose ids a statement yields, or of the first one in each part of a UNION."""
+    """Count the rows of the table whose ids a statement yields, or of one in each part of a UNION."""
     service = service_of(connection)
-    origin = service.origin.get(relation, 0)
-    given = [{"names": tables_in(side), "origin": origin} for side in sides_of(service.statements[relation])]
-    tables = {connection.scalar(sa.text(_TABLE_BEHIND), each) for each in given} - {None}
+    names = sources_of(service.statements[relation], "id")
+    found = {"names": names, "origin": service.origin.get(relation, 0)}
+    tables = connection.scalars(sa.text(_TABLES_BEHIND), found).all()
     counts = (sa.text(f"SELECT count(*) FROM {table}".replace(":", r"\:")) for table in tables)
     return sum(connection.execute(each).scalar_one() for each in counts)
 
@@ -346,13 +346,11 @@ _OPEN: Final = """
     SELECT id, {columns}, :now FROM pg_temp.different WHERE present ORDER BY id
 """
 
-_TABLE_BEHIND: Final = """
-    SELECT coalesce(CAST(CAST(nullif(CAST(:origin AS bigint), 0) AS regclass) AS text), (
-        SELECT CAST(to_regclass(name) AS text)
-        FROM unnest(CAST(:names AS text[])) WITH ORDINALITY AS given (name, place)
-        WHERE to_regclass(name) IS NOT NULL
-        ORDER BY place LIMIT 1
-    ))
+_TABLES_BEHIND: Final = """
+    SELECT CAST(CAST(CAST(:origin AS bigint) AS regclass) AS text) WHERE :origin <> 0
+    UNION
+    SELECT CAST(to_regclass(name) AS text) FROM unnest(CAST(:names AS text[])) AS given (name)
+    WHERE :origin = 0 AND to_regclass(name) IS NOT NULL
 """
 
 _COUNT_SALES: Final = """

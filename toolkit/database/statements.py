@@ -56,10 +56,25 @@ def functions_in(statement: str) -> list[str]:
     return re.findall(rf"({_NAME}(?:\s*\.\s*{_NAME})?)\s*\(", re.sub("'(?:[^']|'')*'", "''", statement))
 
 
-def sides_of(statement: str) -> list[str]:
-    """Return the SELECTs of each UNION, or the statement itself."""
-    sides = (each for each in _all(statement, "select") if _whole(each).unnest().key in _SETS)
-    return [each.sql("postgres") for each in sides] or [statement]
+def sources_of(statement: str, column: str) -> list[str]:
+    """Return the table that the rows come from, in each part of a UNION: that of a column, else the first one."""
+    parts = {part.alias: part.this for part in _all(statement, "cte")}
+    found, queries = [], [tree_of(statement)]
+    for query in queries:
+        if query is None:
+            continue
+        if query.key == "select" and query.args.get("from_"):
+            around = [each.this for each in (query.args["from_"], *query.args.get("joins", ()))]
+            value = dict(zip(query.named_selects, query.selects, strict=False)).get(column)
+            of = {node.table for node in value.walk() if node.key == "column"} if value else set()
+            queries.append(next((each for each in around if each.alias_or_name in of), around[0]))
+        elif query.key == "table" and query.name in parts and not query.db:
+            queries.append(parts.pop(query.name))
+        elif query.key == "table" and query.this.key == "identifier":
+            found.append(".".join(part.sql("postgres") for part in query.parts))
+        elif query.key in (*_SETS, "subquery", "lateral"):
+            queries += [query.this, query.expression if query.key == "union" else None]
+    return found
 
 
 def _whole(query: Any) -> Any:
