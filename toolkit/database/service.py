@@ -307,7 +307,8 @@ def _statement(place: str, name: str, body: str) -> str:
     if ";" in _QUOTED.sub("", statement):
         raise SettingsError("{}: there is more than one statement.", place)
     first = statement.lstrip("(").split(None, 1)[0].upper()
-    allowed = ("SELECT", "WITH", "VALUES", "TABLE") if name in COLUMNS else ("INSERT", "UPDATE", "WITH", "MERGE")
+    reading, writing = ("SELECT", "WITH", "VALUES", "TABLE"), ("INSERT", "UPDATE", "DELETE", "WITH", "MERGE")
+    allowed = reading if name in COLUMNS else writing
     if first not in allowed:
         raise SettingsError("{}: begins with {}, and {} is expected.", place, first, " or ".join(allowed))
     return statement

@@ -16,7 +16,7 @@ from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import observe_sales
-from toolkit.database.service import one_row
+from toolkit.database.service import one_row, sales
 from toolkit.errors import BucketError, BucketUnavailable, WriteRefused
 from toolkit.evidence.access import one_sale
 from toolkit.evidence.contents import fetch_and_inspect
@@ -94,9 +94,11 @@ def complete_sale(
             # From here on the service waits that would change the sale; what it changed before is seen below.
             changed = connection.execute(complete, {"id": sale_id, "completed_at": completed_at}).rowcount
             after, *others = _read(connection, sale_id, now)
-            if after is None:
+            also = sa.exists().where(sales.c.completed_at == after, sales.c.id != sale_id)
+            if after is None or (changed > 1 and connection.scalar(sa.select(also))):
                 raise WriteRefused(
-                    "complete_sale in {} left the sale {!r} without a completed_at. Nothing was changed.",
+                    "complete_sale in {} left the sale {!r} without a completed_at, or completed others with it. "
+                    "Nothing was changed.",
                     *(database.service.source or "service.sql", sale_id),
                 )
             if changed and others == [sale, records] and _still_there(bucket, files):

@@ -338,6 +338,8 @@ def _erase_rows(connection: Connection, erasure: Erasure) -> None:
         ("erase_clients", "erased_clients", gone, (clients.c.id,)),
     ):
         create_new(connection, relation)
+        others = [sa.select(sa.func.count(each)).where(~among(each, ids)) for each in named]
+        before = [connection.scalar(each) or 0 for each in others]
         if ids:
             erased = sa.table(relation, sa.column("id"))
             connection.execute(sa.insert(erased), [{"id": each} for each in ids])
@@ -345,6 +347,8 @@ def _erase_rows(connection: Connection, erasure: Erasure) -> None:
         for column in named:
             if connection.scalar(sa.select(column).where(among(column, ids)).limit(1)) is not None:
                 raise DatabaseError("{} left rows that it should have deleted. Nothing was changed.", statement)
+        if any((connection.scalar(each) or 0) < count for each, count in zip(others, before, strict=True)):
+            raise DatabaseError("{} deleted rows of others, too. Nothing was changed.", statement)
 
 
 _STATEMENTS: Final = {
