@@ -16,7 +16,16 @@ from tests.support.uploaded_sales import MP3, PDF, execute, rows
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
 from toolkit.database.service import evidences, load_service, sales
-from toolkit.database.statements import chance, constants, cut_off, defaults, is_null, tables_in, tree_of
+from toolkit.database.statements import (
+    chance,
+    constants,
+    cut_off,
+    defaults,
+    is_null,
+    sources_of,
+    tables_in,
+    tree_of,
+)
 from toolkit.errors import AlreadyThere, WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_manifest, request_upload
@@ -148,6 +157,10 @@ def test_what_the_service_drops_without_an_error_is_not_told_as_done(made, bucke
     assert rows(other, "SELECT kind FROM audit.custody_events WHERE kind = 'ISSUED'") == []
     with pytest.raises(WriteRefused, match="left the sale 'V-1' without a completed_at"):
         complete_sale(other, bucket, "V-1")
+    execute(other, 'DROP TRIGGER triggered ON "Sale"')
+    other.service.statements["complete_sale"] = other.service.statements["complete_sale"].partition("WHERE")[0]
+    with pytest.raises(WriteRefused, match="or completed others with it"):
+        complete_sale(other, bucket, "V-1")
 
 
 def test_sales_that_the_service_leaves_as_they_were_are_not_told_as_updated(database, tmp_path):
@@ -185,9 +198,10 @@ def test_what_a_trigger_moves_to_another_table_is_stored(made, bucket):
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, put_files, bucket_environment):
     other = made("legado")
     execute(other, "ALTER TABLE evidencias ADD kind text DEFAULT 'Paper::Both', ADD marca char(1) DEFAULT ' '")
-    execute(other, "ALTER TABLE evidencias ADD removido boolean")
+    execute(other, "CREATE TABLE modelo (id bigint PRIMARY KEY)", "INSERT INTO modelo VALUES (1), (2)")
+    execute(other, "ALTER TABLE evidencias ADD removido boolean, ADD modelo bigint DEFAULT 1 REFERENCES modelo")
     execute(other, "ALTER TABLE clientes ADD UNIQUE (matricula, sobrenome)")
-    execute(other, "UPDATE evidencias SET kind = 'Recording', marca = 'X' WHERE seq > 6")
+    execute(other, "UPDATE evidencias SET kind = 'Recording', marca = 'X', modelo = 2 WHERE seq > 6")
     put_files(other)
     environ = environment(other, bucket_environment, "legado")
     del environ["TOOLKIT_SERVICE_SQL"]
@@ -204,7 +218,7 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, 
         "kind (text; Paper::Both, Recording; may be NULL)",
         "marca (character; '', X; may be NULL)",
         "FROM vendas",
-        "removido (boolean; may be NULL)\n;",  # the last one of the hint for a WHERE
+        "removido (boolean; may be NULL); modelo (bigint; -> modelo; 1, 2; may be NULL)\n;",  # of the WHERE
         "parceiro",
     ):
         assert expected in text
@@ -311,6 +325,14 @@ def test_what_a_column_is_made_of_is_found(statement, found):
         defaults(statement, "kind", of_codes=True),
         is_null(statement, "other"),
     ) == found
+
+
+def test_the_table_of_the_ids_is_found_in_each_part_of_a_union():
+    of_states = "SELECT (SELECT max(a) FROM b) AS c, 'V' || f.e AS id FROM d JOIN f ON f.e = d.e"
+    assert sources_of(f"WITH g AS (SELECT h AS id FROM i) {of_states} UNION SELECT 1, id FROM g", "id") == [
+        "f",
+        "i",
+    ]
 
 
 def test_an_id_by_chance_is_found_and_a_syntax_that_is_not_known_is_none():

@@ -124,7 +124,7 @@ def _columns(connection: Connection, table: str) -> list[_Column]:
 
 def _codes(connection: Connection, table: str, column: sa.Row[Any]) -> list[str]:
     """Return the codes in a column: a few short values in many rows, of a column about no person."""
-    is_key = column.key and not column.key.startswith("part of")
+    is_key = column.key and not column.key.startswith(("part of", "->") if column.category == "N" else "part of")
     if is_key or column.category not in ("S", "N") or _PERSONAL.search(column.sql):
         return []
     query = f"""
