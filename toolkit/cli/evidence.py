@@ -6,15 +6,7 @@ from uuid import UUID
 
 import click
 
-from toolkit.cli.context import (
-    DONE,
-    FAILED,
-    NonEmptyPath,
-    confirm_disappearance,
-    pass_kit,
-    show,
-    shows,
-)
+from toolkit.cli.context import DONE, FAILED, NonEmptyPath, confirm_disappearance, pass_kit, show, shows
 from toolkit.database.belonging import adopt_bucket
 from toolkit.evidence.records import LONGEST_SECONDS
 from toolkit.kit.connection import Kit

@@ -18,15 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.embedded import object_server, postgres
-from toolkit.embedded.servers import (
-    Account,
-    EmbeddedServer,
-    Running,
-    explained,
-    launch,
-    make_once,
-    serving,
-)
+from toolkit.embedded.servers import Account, EmbeddedServer, Running, explained, launch, make_once, serving
 from toolkit.errors import EmbeddedServiceError
 from toolkit.extras import require
 from toolkit.settings import AwsSettings

@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from toolkit.atomic_files import atomic_file
-from toolkit.audit.reviews import (
-    CLAIMED_FOR,
-    RISK,
-    Drawn,
-    Reviewed,
-    Turn,
-    keep_review,
-    open_questions,
-    take_turns,
-)
+from toolkit.audit.reviews import CLAIMED_FOR, RISK, Drawn, Reviewed, Turn, keep_review, open_questions, take_turns
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.scorecards import Mark
