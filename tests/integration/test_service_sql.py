@@ -3,6 +3,7 @@
 import json
 import os
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,19 +14,9 @@ from tests.support.audit_results import csv_rows
 from tests.support.client_rows import client, write_csv
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.uploaded_sales import MP3, PDF, execute, rows
-from toolkit.database import schema
+from toolkit.database import schema, statements
 from toolkit.database.connection import Database, raw
 from toolkit.database.service import evidences, load_service, sales
-from toolkit.database.statements import (
-    chance,
-    constants,
-    cut_off,
-    defaults,
-    is_null,
-    sources_of,
-    tables_in,
-    tree_of,
-)
 from toolkit.errors import AlreadyThere, WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_manifest, request_upload
@@ -164,19 +155,12 @@ def test_what_the_service_drops_without_an_error_is_not_told_as_done(made, bucke
 
 
 def test_sales_that_the_service_leaves_as_they_were_are_not_told_as_updated(database, tmp_path):
-    statements = {
-        **database.service.statements,
-        "sales": "TABLE public.sales",
-        "records": "TABLE public.evidences",
-    }
-    statements["add_sales"] = statements["add_sales"].partition("ON CONFLICT")[0] + "ON CONFLICT DO NOTHING"
-    file, path = tmp_path / "sales.csv", tmp_path / "service.sql"
-    path.write_text("".join(f"-- name: {name}\n{text};\n" for name, text in statements.items()), "utf-8")
-    url = database.engine.url.render_as_string(hide_password=False)
-    with Database(url, lambda: NOW, service=load_service(path)) as other:
+    kept = database.service.statements["add_sales"].partition("ON CONFLICT")[0] + "ON CONFLICT DO NOTHING"
+    service = replace(database.service, statements={**database.service.statements, "add_sales": kept})
+    with Database(database.engine.url.render_as_string(hide_password=False), service=service) as other:
         for group, refused in ("A", nullcontext()), ("B", pytest.raises(WriteRefused, match="left sales as they")):
             head = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt"
-            file.write_text(f"{head}\n1,,{group},true,2026-10-01\n", "utf-8")
+            (file := tmp_path / "sales.csv").write_text(f"{head}\n1,,{group},true,2026-10-01\n", "utf-8")
             with refused:
                 assert load_sales(other, file, timezone=UTC).inserted == 1
 
@@ -264,23 +248,14 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
 @pytest.mark.parametrize(
     ("statement", "tables"),
     [
-        (
-            'SELECT a FROM "Sale" s, crm.x AS y JOIN (SELECT b FROM c) z ON f(a, b) WHERE d',
-            ['"Sale"', "crm.x", "c"],
-        ),
-        ("WITH one AS (SELECT 1 FROM x.t) SELECT EXTRACT(year FROM one.at) FROM one", ["x.t"]),
-        ("SELECT 'FROM a.b' FROM ONLY e.f", ["e.f"]),
-        ("INSERT INTO x.t SELECT * FROM new_records", ["x.t", "new_records"]),
-        ("SELECT 1 FROM ((a.b JOIN a.c USING (d, e)) CROSS JOIN ONLY a . f)", ["a.b", "a.c", "a.f"]),
-        (
-            "SELECT g, h FROM a.b AS i (j, k), LATERAL (SELECT FROM a.l WHERE n(o, p)) AS m, a.q",
-            ["a.b", "a.l", "a.q"],
-        ),
-        ("INSERT INTO a.b (c, d) VALUES (1, 2) ON CONFLICT (c) DO UPDATE SET c = 1, d = 2", ["a.b"]),
+        ('SELECT a FROM "Sale" s, crm.x AS y JOIN (SELECT b FROM c) z ON f(a, b)', ['"Sale"', "crm.x", "c"]),
+        ("WITH one AS (SELECT 'FROM a.b' FROM ONLY x.t) SELECT EXTRACT(year FROM one.at) FROM one", ["x.t"]),
+        ("INSERT INTO x.t (c) SELECT * FROM new_records ON CONFLICT (c) DO NOTHING", ["x.t", "new_records"]),
+        ("SELECT 1 FROM ((a.b JOIN a.c USING (d, e)) CROSS JOIN a . f), LATERAL g(h)", ["a.b", "a.c", "a.f"]),
     ],
 )
 def test_tables_are_found_in_a_statement(statement, tables):
-    assert tables_in(statement) == tables
+    assert statements.tables_in(statement) == tables
 
 
 CHANCE = "DISTINCT ON without ORDER BY of more columns"
@@ -290,7 +265,9 @@ CHANCE = "DISTINCT ON without ORDER BY of more columns"
     ("statement", "cut"),
     [
         ("WITH a AS (SELECT b FROM c FETCH FIRST 20 ROWS ONLY) SELECT b FROM a", "FETCH"),
-        ("SELECT (SELECT a FROM b LIMIT 9) FROM c JOIN LATERAL (SELECT d FROM e LIMIT 9) AS f ON true", None),
+        ("SELECT (SELECT a FROM b LIMIT 9) FROM c, LATERAL (SELECT d FROM e ORDER BY g LIMIT 9) AS f", None),
+        ("SELECT a FROM c JOIN LATERAL (SELECT d FROM e LIMIT 1) AS f ON true", "LIMIT without ORDER BY"),
+        ("SELECT a FROM b UNION (SELECT c FROM d WHERE e IN (SELECT f FROM g LIMIT 5))", "LIMIT"),
         ("SELECT a FROM (SELECT b FROM c LIMIT 1) AS d", None),
         ("SELECT DISTINCT ON (a, f(b, c)) a FROM d", CHANCE),
         ("SELECT DISTINCT ON (a, f(b, c)) a FROM d ORDER BY a, f(b, c)", CHANCE),
@@ -298,7 +275,7 @@ CHANCE = "DISTINCT ON without ORDER BY of more columns"
     ],
 )
 def test_what_leaves_rows_out_by_chance_is_found(statement, cut):
-    assert cut_off(statement) == cut
+    assert statements.cut_off(statement) == cut
 
 
 @pytest.mark.parametrize(
@@ -308,7 +285,6 @@ def test_what_leaves_rows_out_by_chance_is_found(statement, cut):
             "SELECT CASE a WHEN 'x' THEN CASE WHEN b THEN 'Q' END ELSE 'R''S' END AS kind, NULL::text AS other",
             (["Q", "R'S"], ["'R''S'"], True),
         ),
-        ("SELECT CASE a WHEN 'x' THEN 'Q' END kind, NULL other FROM b", (["Q"], [], True)),
         ("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", ([], [], False)),
         ("SELECT a AS kind, NULL AS other FROM b UNION (SELECT 'Q', c::text FROM d)", (["Q"], [], False)),
         (
@@ -320,21 +296,13 @@ def test_what_leaves_rows_out_by_chance_is_found(statement, cut):
     ],
 )
 def test_what_a_column_is_made_of_is_found(statement, found):
-    assert (
-        constants(statement, "kind"),
-        defaults(statement, "kind", of_codes=True),
-        is_null(statement, "other"),
-    ) == found
+    kind = [each(statement, "kind") for each in (statements.constants, statements.defaults)]
+    assert (*kind, statements.is_null(statement, "other")) == found
 
 
-def test_the_table_of_the_ids_is_found_in_each_part_of_a_union():
+def test_where_ids_come_from_is_found_in_each_part_of_a_union():
     of_states = "SELECT (SELECT max(a) FROM b) AS c, 'V' || f.e AS id FROM d JOIN f ON f.e = d.e"
-    assert sources_of(f"WITH g AS (SELECT h AS id FROM i) {of_states} UNION SELECT 1, id FROM g", "id") == [
-        "f",
-        "i",
-    ]
-
-
-def test_an_id_by_chance_is_found_and_a_syntax_that_is_not_known_is_none():
-    assert chance("WITH a AS (SELECT uuidv7() AS b) SELECT b AS id FROM a", "id") == "uuidv7"
-    assert tree_of("SELECT a FROM GRAPH_TABLE (g MATCH (a) COLUMNS (a.b))") is None
+    statement = f"WITH g AS (SELECT uuidv7() AS id FROM i) {of_states} UNION SELECT 1, id FROM g"
+    assert statements.sources_of(statement, "id") == ["f", "i"]
+    assert statements.chance(statement, "id") == "uuidv7"
+    assert statements.tree_of("SELECT a FROM GRAPH_TABLE (g MATCH (a) COLUMNS (a.b))") is None  # not known

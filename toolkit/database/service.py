@@ -194,9 +194,8 @@ class Service:
         self.require(name)
         relation = WRITES[name][0]
         changed = connection.execute(sa.text(_escaped(self.statements[name]))).rowcount
-        is_unsure = name == "add_records" and not self.is_own
         count = sa.text(f"SELECT count(*) FROM {relation}")
-        if is_unsure or (name.startswith("add_") and changed < connection.scalar(count)):
+        if name == "add_records" or (name.startswith("add_") and changed < connection.scalar(count)):
             self.check_stored(connection, name, relation)
         return changed
 
@@ -316,7 +315,7 @@ def _statement(place: str, name: str, body: str) -> str:
 
 def _check(place: str, name: str, statement: str) -> None:
     """Refuse what would leave rows out, make ids by chance, or hide a code."""
-    used = {*read.tables_in(statement), *read.parts_of_with(statement)}
+    used = {*read.tables_in(statement), *(part.alias for part in read.nodes(statement, "cte"))}
     if taken := sorted(used & OURS - ({WRITES[name][0]} if name in WRITES else set())):
         raise SettingsError(
             "{}: {} is a name that the toolkit uses beside the statement: write a table with its schema, and call "
@@ -333,8 +332,7 @@ def _check(place: str, name: str, statement: str) -> None:
         return
     if (cut := read.cut_off(statement)) is not None:
         raise SettingsError("{}: {} would leave rows out that nobody judges.", place, cut)
-    needed = REQUIRED[name] if name != "clients" else ()
-    if absent := [column for column in needed if read.is_null(statement, column)]:
+    if absent := [each for each in REQUIRED[name] if name != "clients" and read.is_null(statement, each)]:
         raise SettingsError("{}: {} is NULL, and no audit can be made without it.", place, absent[0])
     if made := read.chance(statement, "id"):
         raise SettingsError(

@@ -330,11 +330,7 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
     service = service_of(connection)
     for name, statement in service.statements.items():
         if tree_of(statement) is None:
-            yield Message(
-                "{}: its syntax is not known here: nobody tells which rows or codes it hides, and db grants lacks "
-                "its tables.",
-                name,
-            )
+            yield Message("{}: its syntax is not known here: nobody looked at its rows, codes and tables.", name)
     for relation in ("sales", "records"):
         if counts[relation] > rows_behind(connection, relation):
             yield Message(

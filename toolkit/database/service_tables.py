@@ -19,9 +19,8 @@ Resolved = Mapping[str, Any]
 
 ``sha256`` is the file's, ``columns`` has the types by relation and column. ``tables`` has what is read, through
 views and from partitions, too, by its name with the schema: ``oid`` (for a foreign table a hash of what it leads
-to), ``kind``, ``columns`` (by name: its number
-in the table, type, labels of an enum, rule of a generated one) and ``definition``, a hash of a view's SQL, of a
-function's body or of a table's policies.
+to), ``kind``, ``columns`` (by name: its number in the table, type, labels of an enum, rule of a generated one) and
+``definition``, a hash of a view's SQL, of a function's body or of a table's policies.
 """
 
 

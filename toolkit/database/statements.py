@@ -12,7 +12,6 @@ _CHANCE: Final = re.compile(
     r"(?i)\b(gen_random_uuid|uuid_generate_v[14]\w*|uuidv[47]|random|nextval|row_number(?=\(\) OVER \(\)))\("
 )
 _POSIX_ZONE: Final = re.compile(r"(?i)(?:UTC|GMT)?\s*[+-]\d.*|[A-Z/]*-\d.*")
-_SETS: Final = ("union", "except", "intersect")
 _NAME: Final = r"""(?:"(?:[^"]|"")*"|\b[^\W\d][\w$]*)"""
 
 
@@ -30,25 +29,21 @@ def tree_of(statement: str) -> Any:
     return None if tree.key == "command" else tree
 
 
-def _all(statement: str, *kinds: str) -> Iterator[Any]:
+def nodes(statement: str, *kinds: str) -> Iterator[Any]:
+    """Yield the parts of the tree that are of these kinds, as sqlglot calls them."""
     tree = tree_of(statement)
     return iter(()) if tree is None else (node for node in tree.walk() if node.key in kinds)
 
 
 def tables_in(statement: str) -> list[str]:
     """Return the names of the tables that a statement reads or writes, with the schema where one stands there."""
-    within = {id(node): part.alias for part in _all(statement, "cte") for node in part.walk()}
+    within = {id(node): part.alias for part in nodes(statement, "cte") for node in part.walk()}
     found: dict[str, int] = {}
-    for table in _all(statement, "table"):
-        is_part = not table.db and table.name in parts_of_with(statement) - {within.get(id(table))}
+    for table in nodes(statement, "table"):
+        is_part = not table.db and table.name in {*within.values()} - {within.get(id(table))}
         if table.this.key == "identifier" and not is_part:
             found.setdefault(".".join(part.sql("postgres") for part in table.parts), table.this.meta["start"])
     return sorted(found, key=found.__getitem__)
-
-
-def parts_of_with(statement: str) -> set[str]:
-    """Return the names that parts of WITH clauses have."""
-    return {part.alias for part in _all(statement, "cte")}
 
 
 def functions_in(statement: str) -> list[str]:
@@ -57,29 +52,21 @@ def functions_in(statement: str) -> list[str]:
 
 
 def sources_of(statement: str, column: str) -> list[str]:
-    """Return the table that the rows come from, in each part of a UNION: that of a column, else the first one."""
-    parts = {part.alias: part.this for part in _all(statement, "cte")}
-    found, queries = [], [tree_of(statement)]
-    for query in queries:
-        if query is None:
-            continue
-        if query.key == "select" and query.args.get("from_"):
-            around = [each.this for each in (query.args["from_"], *query.args.get("joins", ()))]
-            value = dict(zip(query.named_selects, query.selects, strict=False)).get(column)
-            of = {node.table for node in value.walk() if node.key == "column"} if value else set()
-            queries.append(next((each for each in around if each.alias_or_name in of), around[0]))
-        elif query.key == "table" and query.name in parts and not query.db:
-            queries.append(parts.pop(query.name))
-        elif query.key == "table" and query.this.key == "identifier":
-            found.append(".".join(part.sql("postgres") for part in query.parts))
-        elif query.key in (*_SETS, "subquery", "lateral"):
-            queries += [query.this, query.expression if query.key == "union" else None]
-    return found
+    """Return the table that a column comes from, in each part of a UNION: the first one where none is named."""
+    found = []
+    for value in _values(statement, column):
+        given = value.parent_select.args
+        around = [each.this for each in (given.get("from_"), *given.get("joins", ())) if each is not None]
+        of = {node.table for node in value.walk() if node.key == "column"}
+        found += sorted(around, key=lambda each: each.alias_or_name not in of)[:1]
+    tables = tables_in(statement)
+    names = (".".join(part.sql("postgres") for part in each.parts) for each in found if each.key == "table")
+    return [name for name in names if name in tables] or tables[:1]
 
 
 def _whole(query: Any) -> Any:
     """Return the UNION that a SELECT is a part of, and the parentheses around it, or itself."""
-    while query.parent is not None and query.parent.key in (*_SETS, "subquery"):
+    while query.parent is not None and query.parent.key in ("union", "except", "intersect", "subquery"):
         query = query.parent
     return query
 
@@ -89,17 +76,20 @@ def cut_off(statement: str) -> str | None:
 
     Which rows ``DISTINCT ON`` and ``row_number()`` choose is left to chance where no order is given.
     """
-    for each in _all(statement, "limit", "fetch", "offset", "tablesample", "distinct", "window"):
-        given, order = each.args, each.args.get("order")
+    for each in nodes(statement, "limit", "fetch", "offset", "tablesample", "distinct", "window"):
+        given, around = each.args, _whole(each.parent).parent
+        order = (given if each.key == "window" else each.parent.args).get("order")
         if each.key == "window":
             if each.this.key == "rownumber" and given.get("partition_by") and not order:
                 return "row_number() without ORDER BY"
         elif each.key == "distinct":
-            order = each.parent.args.get("order")
             if given.get("on") and len(order.expressions if order else ()) <= len(given["on"].expressions):
                 return "DISTINCT ON without ORDER BY of more columns"
+        elif around is not None and around.key == "lateral":
+            if not order:
+                return "LIMIT without ORDER BY"
         else:
-            around, number = _whole(each.parent).parent, given.get("count") or given.get("expression")
+            number = given.get("count") or given.get("expression")
             many = number is not None and number.is_int and int(number.this) >= (1 if each.key == "offset" else 2)
             within = around is not None and around.key in ("from", "join", "cte", "in")
             if each.key == "tablesample" or around is None or (within and many):
@@ -109,14 +99,14 @@ def cut_off(statement: str) -> str | None:
 
 def posix_zone(statement: str) -> str | None:
     """Return the time zone that is written as an offset, which POSIX counts to the west."""
-    zones = [each.args["zone"] for each in _all(statement, "attimezone")]
-    zones += [each.expressions[0] for each in _all(statement, "anonymous") if each.name.lower() == "timezone"]
+    zones = [each.args["zone"] for each in nodes(statement, "attimezone")]
+    zones += [each.expressions[0] for each in nodes(statement, "anonymous") if each.name.lower() == "timezone"]
     return next((each.name for each in zones if each.is_string and _POSIX_ZONE.fullmatch(each.name)), None)
 
 
 def is_null(statement: str, column: str) -> bool:
     """Tell whether a column is NULL, in every part of a UNION."""
-    return {each.key for each in _outcomes(statement, column)} == {"null"}
+    return {each.key for value in _values(statement, column) for each in _branches(value)} == {"null"}
 
 
 def chance(statement: str, column: str) -> str | None:
@@ -127,25 +117,23 @@ def chance(statement: str, column: str) -> str | None:
 
 def constants(statement: str, column: str) -> list[str]:
     """Return the texts that a column can become, as far as they stand in the statement: alone, or in a CASE."""
-    return list(dict.fromkeys(each.name for each in _outcomes(statement, column) if each.is_string))
+    found = (each for value in _values(statement, column) for each in _branches(value))
+    return list(dict.fromkeys(each.name for each in found if each.is_string))
 
 
 def defaults(statement: str, column: str, *, of_codes: bool = False) -> list[str]:
-    """Return what a column becomes where nothing else fits: a text, or TRUE, after ELSE or last in COALESCE.
+    """Return what a column becomes where nothing else fits: a text after ELSE or last in COALESCE, or TRUE.
 
     ``of_codes``: only those after ELSE in a CASE that lists codes.
     """
-    found: list[Any] = []
-    for each in (node for value in _values(statement, column) for node in value.walk()):
+    values = list(_values(statement, column))
+    found = [] if of_codes else [each for each in values if each.key == "boolean"]
+    for each in (node for value in values for node in value.walk()):
         if each.key == "case" and (each.this or not of_codes):
             found += _branches(each.args.get("default"))
         elif each.key == "coalesce" and not of_codes:
             found += _branches(each.expressions[-1])
     return [each.sql("postgres") for each in found if each.is_string or (each.key == "boolean" and each.this)]
-
-
-def _outcomes(statement: str, column: str) -> Iterator[Any]:
-    return (each for value in _values(statement, column) for each in _branches(value))
 
 
 def _branches(value: Any) -> Iterator[Any]:
@@ -164,16 +152,15 @@ def _values(statement: str, column: str, source: str = "", seen: tuple[Any, ...]
 
     ``source`` names the one of these that it is a column of, where that is known.
     """
-    for select in _all(statement, "select"):
+    called = {each.alias_or_name: each.name for each in nodes(statement, "table")}
+    for select in nodes(statement, "select"):
         whole = _whole(select)
         above = whole if whole.alias else whole.parent
         if whole in seen or (whole.parent is None) == bool(seen) or source not in ("", above and above.alias):
             continue
         names = (above and above.alias_column_names) or whole.named_selects
         values = [value.unalias() for name, value in zip(names, select.selects, strict=False) if name == column]
-        inner = [(value.name, value.table) for value in values if value.key == "column"]
+        inner = [(value.name, called.get(value.table, value.table)) for value in values if value.key == "column"]
         inner += [(column, "")] * select.is_star
-        called = {each.alias_or_name: each.name for each in _all(statement, "table")}
-        given = ((name, called.get(table, table)) for name, table in inner)
-        traced = [each for of in given for each in _values(statement, *of, (*seen, whole))]
+        traced = [each for of in inner for each in _values(statement, *of, (*seen, whole))]
         yield from traced or values
