@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 import platformdirs
 
 from toolkit.contract.codes import CODES
+from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.people import UnassignedSales
 from toolkit.errors import SettingsError
 
@@ -198,15 +199,14 @@ def _home(given: Environment, name: str) -> Path:
 def _deadlines(given: Environment, name: str) -> dict[str, int]:
     found = {}
     for part in given.items(name):
-        one = re.fullmatch(r"(([A-Z_]+)(?:/[^=]+)?)=([0-9]{1,3})", part)
-        if one is None or one[2] not in CODES or CODES[one[2]].deadline is None:
+        one = re.fullmatch(rf"(([A-Z_]+)(/({'|'.join(UtilityGroup)}))?)=([0-9]{{1,3}})", part)
+        if one is None or one[1] in found or one[2] not in CODES or CODES[one[2]].deadline is None:
             raise SettingsError(
-                "{} {!r} must look like MISSING_POV=3 or MISSING_POV/D=2, with the code of a finding "
-                "(toolkit explain) and business days",
-                name,
-                part,
+                "{} {!r} must look like MISSING_POV=3 or MISSING_POV/D=2, once, with the code of a finding "
+                "(toolkit explain), one of the utility groups {} and business days",
+                *(name, part, ", ".join(UtilityGroup)),
             )
-        found[one[1]] = int(one[3])
+        found[one[1]] = int(one[5])
     return found
 
 
