@@ -29,7 +29,8 @@ PROOF: Final = "entry.json.tlog-proof"
 CHECKPOINT: Final = "checkpoint"
 VKEY: Final = "log.vkey"
 PEM: Final = "log.pem"
-_TEMPLATES: Final = ("VERIFY.md", "verify.sh")
+_FOLDER: Final = files("toolkit.log").joinpath("templates")
+_TEMPLATES: Final = {name: _FOLDER.joinpath(name).read_bytes() for name in ("VERIFY.md", "verify.sh")}
 
 COSIGS: Final = "checkpoint.cosigs"  # the signatures of witnesses under the checkpoint, which come later
 STAMP: Final = "checkpoint.tsr"  # the answer of an authority who stamped the checkpoint (RFC 3161)
@@ -80,13 +81,7 @@ def proven(
 
 def bundle(entry: bytes, proof: EntryProof, signed: SignedState) -> dict[str, bytes]:
     """Return the files of a bundle, without ``SHA256SUMS``."""
-    templates = files("toolkit.log").joinpath("templates")
-    return {
-        ENTRY: entry,
-        PROOF: str(proof).encode(),
-        **signed.files(),
-        **{name: templates.joinpath(name).read_bytes() for name in _TEMPLATES},
-    }
+    return {ENTRY: entry, PROOF: str(proof).encode(), **signed.files(), **_TEMPLATES}
 
 
 def opened(entry: bytes, event: Event, keys: LogKeys, shown: Set[str]) -> dict[str, bytes]:
@@ -226,6 +221,8 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
     folders = {each for each in folder.iterdir() if each.is_dir() and each.name not in places}
     others |= {f"{each.name}/" for each in folders if not any(each.rglob(SUMS))}  # reports there have own proofs
     written = Message("{:,} files are as they were written.", len(names & found))
+    others |= found & {"manifest.json"}  # it names the root of the log that proves the others
+    others |= {name for name in found & {*_TEMPLATES} if _read(folder, name) != _TEMPLATES[name]}
     if others:
         written = Message("{} Nothing proves {}.", written, ", ".join(sorted(others)))
     return BundleVerdict(True, written)
