@@ -47,7 +47,7 @@ def notify(kit: Kit, /, within: int) -> Shown[Any]:
       toolkit partner notify
       toolkit partner notify --within 5 --json
 
-    Exit status 3: a partner could not be told; the next start tries again.
+    Exit status 3: a partner could not be told at every address; the next start tries again where it helps.
     """
     pa.set_memory_pool(pa.system_memory_pool())  # it gives back what Arrow's own one keeps
     return notify_partners(kit, within=within)

@@ -41,6 +41,7 @@ from toolkit.settings import Environment
 _MOST_TRIES: Final = 50  # attempts after which a notice that cannot be delivered is given up; the history keeps it
 ADDRESS: Final = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")  # one e-mail address
 _FINE: Final = 250
+PARTLY: Final = "the mail server refused some recipients for good"  # the others have it: nobody gets it again
 _WEBHOOK_SECONDS: Final = 60.0
 _HERE: Final = {"localhost", "127.0.0.1", "::1"}
 
@@ -68,7 +69,7 @@ SENTENCES: Final = {
     "step": "Step: {step}",
     "dates": "Missed: {number}, the last one due {due}",
     "open": "Open sales: {open} of {sales}",
-    "untold": "Partners that could not be told: {untold}",
+    "untold": "Partners that could not be told at every address: {untold}",
     "critical": "Critical findings: {critical}, new since the last run: {new}",
     "folder": "Report: {folder} on {host}",
 }
@@ -199,6 +200,8 @@ class Mailer:
             return f"{type(error).__name__}: the mail server answered {error.smtp_code}"
         except (smtplib.SMTPException, OSError) as error:
             return type(error).__name__
+        if refused and all(str(code).startswith("5") for code, _ in refused.values()):
+            return PARTLY
         return f"the mail server refused {len(refused)} recipients" if refused else None
 
     def _connected(self) -> smtplib.SMTP:
@@ -238,7 +241,7 @@ def post_signed(url: str, secret: str, document: Mapping[str, Any]) -> str | Non
 def _posted(url: str, secret: str, document: Mapping[str, Any]) -> str | None:
     import urllib3
 
-    body, seconds = json.dumps(document, ensure_ascii=False).encode(), int(time.time())
+    body, seconds = document_bytes(document), int(time.time())
     digest = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
     headers = {"Content-Type": "application/json", "X-Toolkit-Signature": f"t={seconds},v1={digest}"}
     try:
@@ -247,6 +250,11 @@ def _posted(url: str, secret: str, document: Mapping[str, Any]) -> str | None:
     except urllib3.exceptions.HTTPError as error:
         return type(error).__name__
     return None if 200 <= answer.status < 300 else f"the address answered {answer.status}"
+
+
+def document_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return a document as it is posted."""
+    return json.dumps(document, ensure_ascii=False, default=datetime.isoformat).encode()
 
 
 def is_webhook(url: str) -> bool:
@@ -279,10 +287,11 @@ def deliver_notices(database: Database, settings: NoticeSettings, warn: Callable
             notice = Notice(row.job, row.logical_date, NoticeKind(row.kind), row.channel, row.content)
             problem = settings.deliver(notice, row.id)
             tried = {"tries": row.tries + 1, "problem": problem}
-            tried |= {} if problem else {"delivered_at": database.clock()}
+            tried |= {"delivered_at": database.clock()} if problem in {None, PARTLY} else {}
             connection.execute(sa.update(job_notices).where(told.id == row.id).values(tried))
         if problem:
-            warn(f"The notice by {row.channel} could not be delivered, and is tried again: {problem}.")
+            again = " to all" if problem == PARTLY else ", and is tried again"
+            warn(f"The notice by {row.channel} could not be delivered{again}: {problem}.")
 
 
 def notices_of(database: Database, job: str, logical_date: datetime) -> Sequence[sa.Row[Any]]:

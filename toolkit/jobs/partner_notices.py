@@ -5,10 +5,8 @@ tell. What could not be delivered is tried again by the next start, with the sam
 addresses are in the TOML file that ``TOOLKIT_PARTNERS`` names.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
@@ -30,7 +28,7 @@ from toolkit.contract.toml_files import TomlTable, read_toml
 from toolkit.database.observation_clock import stamp
 from toolkit.database.tables import new_id, partner_notices, told_findings
 from toolkit.errors import SettingsError
-from toolkit.jobs.notices import ADDRESS, Mailer, NoticeSettings, is_webhook, post_signed
+from toolkit.jobs.notices import ADDRESS, PARTLY, Mailer, NoticeSettings, document_bytes, is_webhook, post_signed
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, remark, table
 from toolkit.language import Language, default_language, language
@@ -117,7 +115,7 @@ def read_addresses(place: Path) -> dict[str, PartnerAddress]:
 class PartnerTold:
     """One partner that was told: its findings, how many are new since it was told last, due and overdue.
 
-    ``problem`` is why it could not be told.
+    ``problem`` is why it could not be told at every address.
     """
 
     partner: str
@@ -181,7 +179,8 @@ def _shown(told: list[PartnerTold], unknown: list[str]) -> Shown[list[PartnerTol
         parts.append(remark("note", Message("no sale names the partner {!r}; names are as in the sales", name)))
     untold = sum(each.problem is not None for each in told)
     if untold:
-        parts.append(remark("note", Message("{} could not be told; the next start tries again", untold)))
+        text = Message("{} could not be told at every address; the next start tries again where it helps", untold)
+        parts.append(remark("note", text))
     document = {"told": [dict(zip(columns, row, strict=True)) for row in rows], "untold": untold}
     return Shown(told, parts, document | {"unknown": unknown}, untold > 0)
 
@@ -214,8 +213,7 @@ class _Telling:
         if self.address.webhook is None:
             return files, None
         page, after = findings_page(own, self.partner, STANDING, limit=POSTED)
-        dated = [{name: _written(value) for name, value in each.items()} for each in page]
-        return files, {"findings": dated, "more": after is not None}
+        return files, {"findings": page, "more": after is not None}
 
     @property
     def language(self) -> Language:
@@ -249,9 +247,10 @@ class _Telling:
             hashes, done.problem = self._deliver(row.id, done, files, page)
             now = stamp(connection)
             tried = {"tries": row.tries + 1, "problem": done.problem}
-            tried |= {} if done.problem else {"delivered_at": now}
+            delivered = done.problem in {None, PARTLY}
+            tried |= {"delivered_at": now} if delivered else {}
             connection.execute(sa.update(partner_notices).where(partner_notices.c.id == row.id).values(tried))
-            if done.problem is None:
+            if delivered:
                 told_of = sa.func.unnest(sa.cast([*news], sa.ARRAY(sa.Uuid(as_uuid=False))))
                 stages = sa.func.unnest(sa.cast([*news.values()], sa.ARRAY(sa.Text)))
                 rows = sa.select(sa.literal(row.id), told_of, stages)  # one statement, however many they are
@@ -301,9 +300,10 @@ class _Telling:
             document["asOf"] = self.facts.as_of.isoformat()
             document |= {str(stage): number for stage, number in done.stages.items()}
             document |= page | {"subject": subject, "text": text}
-            hashes["webhook"] = sha256(json.dumps(document, ensure_ascii=False).encode()).hexdigest()
+            hashes["webhook"] = sha256(document_bytes(document)).hexdigest()
             problems.append(post_signed(self.address.webhook, self.address.secret(self.place), document))
-        return hashes, next((problem for problem in problems if problem), None)
+        problems.sort(key=lambda each: each == PARTLY)
+        return hashes, next(filter(None, problems), None)
 
     def _text(self, done: PartnerTold) -> tuple[str, str]:
         spoken = self.language
@@ -317,10 +317,6 @@ class _Telling:
         wanted = [part for part in SENTENCES if part != "files" or self.address.mail]
         subject, *lines = (spoken.text(SENTENCES[part]).format(**values) for part in wanted)
         return subject, "\n".join([f"{subject}.", *lines, ""])
-
-
-def _written(value: object) -> object:
-    return value.isoformat() if isinstance(value, datetime) else value
 
 
 _STANDING: Final = """
