@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from threading import Timer
+from unittest.mock import Mock
 
 import duckdb
 import pytest
@@ -55,7 +56,9 @@ def test_a_query_that_is_interrupted_ends_as_any_command_does(run, monkeypatch):
 
     monkeypatch.setattr("toolkit.cli.audit.Kit.audit", long)
     try:
-        assert run("audit", ends=130).err == "toolkit: interrupted\n"
+        assert run("audit", ends=130).err.strip() == "toolkit: interrupted"
+        monkeypatch.setattr("toolkit.cli.audit.Kit.audit", Mock(side_effect=EOFError("marshal data too short")))
+        assert "by a full disk: marshal data too short. Make room" in run("audit", ends=1).err
     finally:
         signal.signal(signal.SIGINT, before)
 

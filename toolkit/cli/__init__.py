@@ -183,6 +183,12 @@ def main(args: Sequence[str], environ: Mapping[str, str]) -> int:
     except RuntimeError as error:  # click makes an error of its own of Ctrl-C, and DuckDB makes this one
         if not isinstance(error, click.Abort) and str(error) != "Query interrupted":
             raise
+        if isinstance(error.__cause__, EOFError):  # nobody's Ctrl-D: that one has no cause
+            note(
+                "toolkit: a file is cut off, as by a full disk: {}. Make room and install again.",
+                error.__cause__,
+            )
+            return FAILED
         note("toolkit: interrupted")
         return 130
     except click.ClickException as error:
