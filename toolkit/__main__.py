@@ -7,13 +7,17 @@ from contextlib import suppress
 
 def run() -> None:
     """Run the command that the arguments name, and exit with its status."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed: else a connection gets its number, and what is written to it
+            setattr(sys, name, file := open(os.devnull, mode))  # noqa: PTH123, SIM115
+            os.set_inheritable(file.fileno(), True)
     try:
         from toolkit.cli import main
 
         status = main(sys.argv[1:], os.environ)
     except KeyboardInterrupt:
         status = 130
-    with suppress(OSError, AttributeError):  # what a full disk refused is not written again at the end
+    with suppress(OSError):  # what a full disk refused is not written again at the end
         sys.stdout.close()
     sys.exit(status)
 

@@ -109,6 +109,11 @@ def test_a_result_for_which_the_disk_has_no_room_ends_with_one_sentence():
     assert (ended.returncode, ended.stderr) == (1, b"toolkit: No space left on device\n")
 
 
+def test_what_the_caller_closed_is_no_place_for_other_files(embedded_environment, tmp_path):
+    command = f"{sys.executable} -m toolkit run 04_job_history --out {tmp_path}/history.ipynb <&- >&- 2>&-"
+    assert not subprocess.run(["sh", "-c", command], env=os.environ | embedded_environment, check=False).returncode
+
+
 CPF = "11144477735\n"
 WRITTEN_TO_THE_END = {
     "serve",
