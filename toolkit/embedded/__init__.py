@@ -101,10 +101,6 @@ def _launch(home: Path, owner: Account, lock: int) -> int:
     return launch(command, folder / "log", owner=owner.ids, lock=lock, environ=packages)
 
 
-def _clean(home: Path) -> None:
-    (home / _PID_FILE).unlink(missing_ok=True)
-
-
 _S3_SERVER: Final = EmbeddedServer(
     name="S3 server",
     folder=_FOLDER,
@@ -112,7 +108,7 @@ _S3_SERVER: Final = EmbeddedServer(
     installed=lambda: f"ministack {version('ministack')}",
     find=_find,
     launch=_launch,
-    clean=_clean,
+    clean=lambda home: (home / _PID_FILE).unlink(missing_ok=True),
     gently=signal.SIGTERM,
     firmly=signal.SIGKILL,
 )

@@ -23,6 +23,9 @@ from toolkit.errors import EmbeddedServiceError
 DATABASE: Final = "toolkit"
 USER: Final = "toolkit"
 
+_MEMORY: Final = f"dynamic_shared_memory_type={'sysv' if sys.platform == 'linux' else 'posix'}"
+"""A container's /dev/shm, the usual place on Linux, may be too small, for parallel queries too."""
+
 _INITDB: Final = (
     f"--username={USER}",
     "--encoding=UTF8",
@@ -30,6 +33,7 @@ _INITDB: Final = (
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",  # the same order of texts on every machine
     "--auth=peer",
+    f"--set={_MEMORY}",
     "--no-instructions",
 )
 
@@ -161,12 +165,9 @@ def _launch(home: Path, owner: Account, lock: int) -> int:
     folder, data = home / _FOLDER, home / _DATA
     check_reach(home, owner)
     binaries = programs(home, owner)
-    # A container's /dev/shm, the usual place, is too small for parallel queries.
-    memory = "sysv" if sys.platform == "linux" else "posix"
     quoted = str(_socket_folder(folder, owner)).replace('"', '""')
-    places = {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}
-    command = [str(binaries / "postgres"), "-D", str(data)]
-    for name, value in (_SETTINGS | places).items():
+    command = [str(binaries / "postgres"), "-D", str(data), "-c", _MEMORY]
+    for name, value in (_SETTINGS | {"unix_socket_directories": f'"{quoted}"'}).items():
         command += ["-c", f"{name}={value}"]
     if not data.exists():
         initialise(data, binaries, owner)
