@@ -97,19 +97,21 @@ _PAGE: Final = """\
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <title>Sales Partner Service</title>
   <link rel="icon" href="data:,">
-  <link rel="stylesheet" href="/docs/swagger-ui.css">
-  <script src="/docs/swagger-ui-bundle.js" defer></script>
-  <script src="/docs/start.js" defer></script>
+  <link rel="stylesheet" href="docs/swagger-ui.css">
+  <script src="docs/swagger-ui-bundle.js" defer></script>
+  <script src="docs/start.js" defer></script>
 </head>
 <body>
   <div id="page"></div>
-  <noscript>This page needs JavaScript; the document itself is at /openapi.json.</noscript>
+  <noscript>This page needs JavaScript; the document itself is at openapi.json.</noscript>
 </body>
 </html>
 """
 
 _START: Final = """\
-SwaggerUIBundle({url: "/openapi.json", dom_id: "#page", deepLinking: true, validatorUrl: null});
+const servers = [{url: new URL(".", location).href}];  // behind a proxy, all may have a prefix
+fetch("openapi.json").then(got => got.json()).then(found =>
+  SwaggerUIBundle({spec: {...found, servers}, dom_id: "#page", deepLinking: true, validatorUrl: null}));
 """
 
 _HEADERS: Final = {
