@@ -69,7 +69,7 @@ class PartnerClient:
         self._pool = urllib3.PoolManager(maxsize=16)
 
     def register_client(self, client: Mapping[str, Any]) -> RegisteredClient:
-        """Register a client with its address (contract names), anew each time.
+        """Register a client with its address (contract names; dates may be dates), anew each time.
 
         Raises:
             InvalidFields: every invalid field, as the service names them.
@@ -161,11 +161,12 @@ class PartnerClient:
         self._pool.clear()
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        sent = None if body is None else json.dumps(body, ensure_ascii=False, default=date.isoformat).encode()
         try:
             response = self._pool.request(
                 method,
                 self.base_url + path,
-                body=None if body is None else json.dumps(body, ensure_ascii=False).encode(),
+                body=sent,
                 headers={"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"},
                 timeout=TIMEOUT,
                 retries=RETRIES,

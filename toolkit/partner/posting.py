@@ -55,17 +55,14 @@ class FormPolicy:
         try:
             policy = json.loads(base64.b64decode(encoded, validate=True))
             expires_at = datetime.fromisoformat(policy["expiration"])
-            ranges = [item for item in policy["conditions"] if isinstance(item, list) and _is_range(item)]
-            largest = int(ranges[0][2]) if ranges else None
+            ranges = (item for item in policy["conditions"] if isinstance(item, list) and item)
+            sizes = [item[2] for item in ranges if str(item[0]).lower() == "content-length-range"]
+            largest = int(sizes[0]) if sizes else None
         except (binascii.Error, ValueError, TypeError, LookupError, OverflowError, RecursionError):
             raise InvalidInput("The Policy among the upload fields cannot be read.") from None
         if expires_at.tzinfo is None:
             raise InvalidInput("The Policy among the upload fields expires at a time without an offset.")
         return cls(expires_at, largest)
-
-
-def _is_range(condition: list[object]) -> bool:
-    return bool(condition) and str(condition[0]).lower() == "content-length-range"
 
 
 def _multipart(fields: Mapping[str, str], file_name: str) -> tuple[str, bytes, bytes]:
