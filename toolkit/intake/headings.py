@@ -119,9 +119,8 @@ class Headings:
     def _quotable(self, headings: Sequence[str]) -> list[str]:
         """Return the headings that may be quoted: in a file without headings the first row is a person's."""
         known = [heading for heading in headings if self._name(heading)]
-        return (
-            [heading for heading in headings if heading] if known and not any(map(_is_data, headings)) else known
-        )
+        data = ("@" in cell or sum(map(str.isdigit, cell)) >= _DIGITS_OF_DATA for cell in headings)
+        return [heading for heading in headings if heading] if known and not any(data) else known
 
     def _name(self, heading: str) -> str | None:
         key = plain(heading)
@@ -133,10 +132,6 @@ def plain(heading: str) -> str:
     """Return a heading without case, accents, punctuation and white space."""
     letters = unicodedata.normalize("NFKD", heading).casefold()
     return "".join(letter for letter in letters if letter.isalnum())
-
-
-def _is_data(cell: str) -> bool:
-    return "@" in cell or sum(letter.isdigit() for letter in cell) >= _DIGITS_OF_DATA
 
 
 _PORTUGUESE: Final[Mapping[str, tuple[str, ...]]] = {

@@ -22,7 +22,7 @@ _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 def forms_of(texts: Iterable[str]) -> frozenset[str]:
     """Return texts as they are searched for: without gaps, case and accents; also as JSON escapes them."""
-    return frozenset(_plain(form) for text in texts for form in (text, json.dumps(text)[1:-1]))
+    return frozenset(_GAPS.sub("", _spaced(form)) for text in texts for form in (text, json.dumps(text)[1:-1]))
 
 
 def search(folders: Iterable[Path], needles: frozenset[str]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
@@ -37,10 +37,6 @@ def search(folders: Iterable[Path], needles: frozenset[str]) -> tuple[tuple[Path
         elif None in texts:
             unknown.append(path)
     return tuple(found), tuple(unknown)
-
-
-def _plain(text: str) -> str:
-    return _GAPS.sub("", _spaced(text))
 
 
 def _spaced(text: str) -> str:
