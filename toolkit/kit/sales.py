@@ -11,8 +11,9 @@ from toolkit.contract.codes import CODES
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.people import mask_cpf
+from toolkit.kit.audits import due_of
 from toolkit.kit.shown import Shown, figures, table
-from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable
+from toolkit.kit.spoken import _, counted, current_language, on_day, readable
 from toolkit.message import Message
 from toolkit.reports.json_document import finding_records, waiver_as_json
 from toolkit.reports.report import iso_exact, tuples
@@ -83,7 +84,7 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
                 _(row.status),
                 _(row.severity),
                 readable(row.firstSeen, zone, case.created_at),
-                _due(row, zone),
+                "" if row.status == FindingStatus.RESOLVED else due_of(row, zone),
             )
             for row in tuples(case.findings)
         ],
@@ -136,13 +137,6 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
             for each in case.looks
         ],
     }
-
-
-def _due(row: Any, zone: ZoneInfo) -> str:
-    if row.status == FindingStatus.RESOLVED:
-        return ""
-    late = f", {_('late by')} {counted(-row.dueInBusinessDays, 'business day')}" if row.overdue else ""
-    return Ordered(on_day(row.dueAt.astimezone(zone)) + late, row.dueAt.timestamp())
 
 
 def shown_records(
