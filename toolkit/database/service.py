@@ -288,13 +288,12 @@ def _service(text: str, source: Path | None) -> Service:
         if name in statements:
             raise SettingsError("{}: the statement {} stands there twice.", place, name)
         statements[name] = _statement(f"{place}, {name}", name, body)
+        if source is not None:
+            _check(f"{place}, {name}", name, statements[name])
     if missing := [name for name in COLUMNS if name not in statements]:
         raise SettingsError(
             "{}: the statement {} is missing; it is needed to read the service.", place, missing[0]
         )
-    if source is not None:
-        for name, statement in statements.items():
-            _check(f"{place}, {name}", name, statement)
     return Service(statements, sha256(text.encode()).hexdigest(), source)
 
 

@@ -328,9 +328,8 @@ def _values(connection: Connection) -> Iterator[tuple[str, str]]:
 
 def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]) -> Iterator[Message]:
     service = service_of(connection)
-    for name, statement in service.statements.items():
-        if tree_of(statement) is None:
-            yield Message("{}: its syntax is not known here: nobody looked at its rows, codes and tables.", name)
+    for name in (each for each, statement in service.statements.items() if tree_of(statement) is None):
+        yield Message("{}: its syntax is not known here: nobody looked at its rows, codes and tables.", name)
     for relation in ("sales", "records"):
         if counts[relation] > rows_behind(connection, relation):
             yield Message(

@@ -1,7 +1,4 @@
-"""Tell what a statement of ``service.sql``, or the SELECT of a view, reads and makes of it, by its syntax tree.
-
-A statement that PostgreSQL takes and sqlglot does not know has no tree: nothing is found in it.
-"""
+"""Tell what a statement of ``service.sql``, or the SELECT of a view, reads and makes of it, by its syntax tree."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +14,7 @@ _NAME: Final = r"""(?:"(?:[^"]|"")*"|\b[^\W\d][\w$]*)"""
 
 @cache
 def tree_of(statement: str) -> Any:
-    """Return the syntax tree, ``None`` where sqlglot does not know the syntax."""
+    """Return the syntax tree, ``None`` where sqlglot does not know the syntax: nothing is found in it then."""
     import sqlglot  # the contract's own tables are read without it
     from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
@@ -91,8 +88,11 @@ def cut_off(statement: str) -> str | None:
         else:
             number = given.get("count") or given.get("expression")
             many = number is not None and number.is_int and int(number.this) >= (1 if each.key == "offset" else 2)
-            within = around is not None and around.key in ("from", "join", "cte", "in")
-            if each.key == "tablesample" or around is None or (within and many):
+            if (
+                around is None
+                or (many and around.key in ("from", "join", "cte", "in"))
+                or each.key == "tablesample"
+            ):
                 return str(each.key).upper()
     return None
 
@@ -122,18 +122,17 @@ def constants(statement: str, column: str) -> list[str]:
 
 
 def defaults(statement: str, column: str, *, of_codes: bool = False) -> list[str]:
-    """Return what a column becomes where nothing else fits: a text after ELSE or last in COALESCE, or TRUE.
-
-    ``of_codes``: only those after ELSE in a CASE that lists codes.
-    """
+    """Return what a column becomes where nothing else fits; ``of_codes``: after ELSE in a CASE of codes alone."""
     values = list(_values(statement, column))
-    found = [] if of_codes else [each for each in values if each.key == "boolean"]
+    found = [] if of_codes else values[:]
     for each in (node for value in values for node in value.walk()):
         if each.key == "case" and (each.this or not of_codes):
             found += _branches(each.args.get("default"))
         elif each.key == "coalesce" and not of_codes:
             found += _branches(each.expressions[-1])
-    return [each.sql("postgres") for each in found if each.is_string or (each.key == "boolean" and each.this)]
+    texts = [each.sql("postgres") for each in found if each.is_string and each not in values]
+    texts += ["TRUE" for each in found if each.sql() == "TRUE" or each.key in ("neq", "nullsafeneq")]
+    return list(dict.fromkeys(texts))
 
 
 def _branches(value: Any) -> Iterator[Any]:
@@ -148,10 +147,7 @@ def _branches(value: Any) -> Iterator[Any]:
 
 
 def _values(statement: str, column: str, source: str = "", seen: tuple[Any, ...] = ()) -> Iterator[Any]:
-    """Yield what a column is made of, in each part of a UNION, through subqueries and parts of WITH.
-
-    ``source`` names the one of these that it is a column of, where that is known.
-    """
+    """Yield what a column, of ``source`` if that is known, is made of, through UNION, subqueries and WITH."""
     called = {each.alias_or_name: each.name for each in nodes(statement, "table")}
     for select in nodes(statement, "select"):
         whole = _whole(select)

@@ -51,6 +51,8 @@ def register_client(database: Database, body: Mapping[str, Any]) -> RegisteredCl
     stored |= client.model_dump(exclude={"address"}) | client.address.model_dump()
     own = database.service.is_own  # what another service stores is read back, under the id that is answered
     with database.statement() if own else database.transaction() as connection, refusals():
+        if not own:
+            connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
         if not connection.execute(add, stored).rowcount or not own:
             written = "(SELECT CAST(:id AS uuid) AS id)"
             database.service.check_stored(connection, "add_clients", written, {"id": client_id})
