@@ -100,7 +100,8 @@ def cut_off(statement: str) -> str | None:
 def posix_zone(statement: str) -> str | None:
     """Return the time zone that is written as an offset, which POSIX counts to the west."""
     zones = [each.args["zone"] for each in nodes(statement, "attimezone")]
-    zones += [each.expressions[0] for each in nodes(statement, "anonymous") if each.name.lower() == "timezone"]
+    called = (each.expressions for each in nodes(statement, "anonymous") if each.name.lower() == "timezone")
+    zones += [given[0] for given in called if given]
     return next((each.name for each in zones if each.is_string and _POSIX_ZONE.fullmatch(each.name)), None)
 
 
@@ -154,7 +155,7 @@ def _values(statement: str, column: str, source: str = "", seen: tuple[Any, ...]
         above = whole if whole.alias else whole.parent
         if whole in seen or (whole.parent is None) == bool(seen) or source not in ("", above and above.alias):
             continue
-        names = (above and above.alias_column_names) or whole.named_selects
+        names = (above and above.alias_column_names) or whole.find(type(select), bfs=False).named_selects
         values = [value.unalias() for name, value in zip(names, select.selects, strict=False) if name == column]
         inner = [(value.name, called.get(value.table, value.table)) for value in values if value.key == "column"]
         inner += [(column, "")] * select.is_star
