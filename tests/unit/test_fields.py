@@ -89,6 +89,10 @@ def test_a_long_address_is_not_looked_into():
     assert reasons("email", f"a{marks}@example.com") == {"email": "Must have at most 255 characters"}
 
 
+def test_a_control_character_is_called_one():
+    assert reasons("firstName", "A\x00na") == {"firstName": "Must not contain control characters"}
+
+
 def test_unknown_fields_are_ignored_and_python_names_are_unknown():
     assert reasons("color", "blue") == {}
     without_name = {name: value for name, value in CLIENT.items() if name != "firstName"}

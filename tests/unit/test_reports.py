@@ -237,7 +237,9 @@ def test_the_page_holds_every_sale_and_lists_the_first_ones(result, tmp_path, mo
     page = whole.partition('id="sales"')[2]
     assert "This table has the first 2 of 5; the page shows all of them where its script may run." in page
     assert re.findall('<tr id="sale=(.*?)">', page) == ["VND-3", "VND-4"]
-    columns = {column["name"]: column for column in packed_data(whole)["columns"]}
+    packed = packed_data(whole)
+    columns = {column["name"]: column for column in packed["columns"]}
+    assert packed["open"] == 5
     assert list(columns) == [*csv_rows(out)[0], "dueAt", "overdue", "open", "critical", "waived", "owners"]
     listed = ["VND-1", "VND-7"]  # compliant: a finding about a file, a redundant document
     assert columns["saleId"]["cells"] == [row["saleId"] for row in csv_rows(out)] + listed
@@ -264,6 +266,7 @@ def test_the_headline_answers_first(told, expected):
 
 def test_notices_tell_what_weakens_the_numbers(result):
     assert notices(Report(result_of(COMPLETE))) == ["All 3 counted files are fully verified."]
+    assert result_of([*COMPLETE, Told("c", "KYC", completed=True)]).compliant_not_completed == 2
     assert [text.split(":")[0] for text in notices(Report(result))] == [
         "Made on embedded services for trying out (database and bucket)",
         "1 file counts although nobody has examined it.",
