@@ -294,23 +294,15 @@ def test_a_record_that_moved_is_looked_at_as_of_the_sale_that_it_belongs_to(offi
     assert looked_at == [{"sale_id": "V-9"}]
 
 
-TWO = CARD.replace("accepted-for-days = 30\n", "").lstrip()
-TWO = TWO.replace('heard?"\nof = ["POV"]', 'heard?"\nof = ["POV", "AUT"]')
-"""A card whose second question is about two types; mistakes are named by its lines."""
-
-
-def card(tmp_path, text=TWO):
-    place = tmp_path / "card.toml"
-    place.write_text(text)
-    return read_scorecard(place)
-
-
 def test_the_scorecard_of_the_package_asks_about_every_type():
     assert len(read_scorecard(None).types) == 6
 
 
 def test_a_file_fails_by_a_critical_answer_and_its_score_leaves_out_what_does_not_apply(tmp_path):
-    asked = card(tmp_path)
+    (card := tmp_path / "card.toml").write_text(
+        CARD.replace('heard?"\nof = ["POV"]', 'heard?"\nof = ["POV", "AUT"]')
+    )
+    asked = read_scorecard(card)
     marks = asked.marked("POV", {"agrees": "no", "heard": "yes"})
     assert (asked.failures("POV", marks), asked.score("POV", marks)) == (["agrees"], 0.25)
     assert asked.score("POV", marks | {"agrees": Mark.NOT_APPLICABLE}) == 1
