@@ -157,8 +157,9 @@ def test_credentials_have_run_out_from_the_moment_of_their_end_on():
     ],
 )
 def test_unknown_types_are_never_silent_and_withdrawn_records_explain(records, said):
-    given = [Evidence(kind, EvidenceState(state)) for kind, state in records]
-    assert told(evaluate(Sale("A", True), given)) == said
+    assert told(evaluate(Sale("A", True), [Evidence(*each) for each in records])) == said
+    with pytest.raises(ValueError, match="'counted' is not a valid EvidenceState"):
+        Evidence("POV", "counted")
 
 
 MISSING = [missing_code(requirement.named) for rules in GROUP_RULES.values() for requirement in rules]

@@ -82,6 +82,10 @@ class Evidence:
     evidence_type: str  # an ``EvidenceType``, or a type that the contract does not know
     state: EvidenceState
 
+    def __post_init__(self) -> None:
+        """Take the text of a state for it, and refuse any other: it would count for nothing."""
+        object.__setattr__(self, "state", EvidenceState(self.state))
+
     @property
     def known(self) -> bool:
         """True for a type of the contract."""
