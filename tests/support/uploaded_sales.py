@@ -151,4 +151,4 @@ class Story:
 
     def _insert(self, table, **values):
         with self.database.transaction() as connection:
-            return connection.execute(sa.insert(table), values).inserted_primary_key[0]
+            return connection.scalar(sa.insert(table).returning(*table.primary_key), values)
