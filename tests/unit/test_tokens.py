@@ -3,6 +3,7 @@
 from datetime import timedelta
 from functools import partial
 
+import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
@@ -236,3 +237,12 @@ def test_no_token_is_issued_that_would_be_refused(environ, subject, hint):
 @pytest.mark.parametrize(("issued", "is_refused"), [(99.0, True), (100.0, True), (100.5, False), (None, True)])
 def test_a_revoked_subject_s_tokens_are_refused_up_to_the_moment_of_the_revocation(issued, is_refused):
     assert is_revoked({(None, "crm-7"): 100.0}, None, "crm-7", issued) is is_refused
+
+
+def test_the_algorithm_follows_from_the_key_and_never_from_the_token(monkeypatch):
+    accepted = []
+    monkeypatch.setattr(jwt, "decode", lambda *_, algorithms, **__: accepted.append(algorithms) or claims())
+    for alg in ("HS256", "RS256", "none"):
+        HS256.bearer_of(token(claims(), SECRET, alg=alg))
+
+    assert accepted == [["HS256"]] * 3
