@@ -192,7 +192,7 @@ def test_a_partner_is_told_at_most_once_a_day(office, database):
     assert night(office) == ["rui@sol.example.com"]
 
 
-@pytest.mark.parametrize("work", [notify_partners, Kit.draw_review])
+@pytest.mark.parametrize("work", [notify_partners, Kit.draw_review, Kit.file_findings])
 def test_nobody_works_by_an_audit_whose_files_were_changed(office, work):
     verdicts = Path(office.kit.audit().folder, "verdicts.parquet")
     verdicts.write_bytes(verdicts.read_bytes()[:-1] + b" ")

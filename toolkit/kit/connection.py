@@ -337,10 +337,13 @@ class Kit(OneSale):
 
         Raises:
             NoAudit: no audit has been made yet.
+            UnreadableFile: a file of the audit is not what was written.
         """
         from toolkit.kit.audits import shown_file_findings
 
-        return shown_file_findings(self.last_audit(), self.settings.timezone)
+        audit = self.last_audit()
+        audit.verify()
+        return shown_file_findings(audit, self.settings.timezone)
 
     @operation
     def dossier(
