@@ -192,11 +192,19 @@ def test_a_partner_is_told_at_most_once_a_day(office, database):
     assert night(office) == ["rui@sol.example.com"]
 
 
-@pytest.mark.parametrize("work", [notify_partners, Kit.draw_review, Kit.file_findings])
-def test_nobody_works_by_an_audit_whose_files_were_changed(office, work):
-    verdicts = Path(office.kit.audit().folder, "verdicts.parquet")
-    verdicts.write_bytes(verdicts.read_bytes()[:-1] + b" ")
-    with pytest.raises(UnreadableFile, match=r"verdicts.parquet of the audit .* is not what was written"):
+@pytest.mark.parametrize(
+    ("work", "part"),
+    [
+        (notify_partners, "verdicts"),
+        (Kit.draw_review, "verdicts"),
+        (Kit.file_findings, "verdicts"),
+        (lambda kit: kit.sale("S-1"), "findings"),
+    ],
+)
+def test_nobody_works_by_an_audit_whose_files_were_changed(office, work, part):
+    file = Path(office.kit.audit().folder, f"{part}.parquet")
+    file.write_bytes(file.read_bytes()[:-1] + b" ")
+    with pytest.raises(UnreadableFile, match=rf"{part}.parquet of the audit .* is not what was written"):
         work(office.kit)
 
 

@@ -46,6 +46,7 @@ class OneSale(Services):
 
         Raises:
             SaleNotFound: there is no such sale.
+            UnreadableFile: the findings of the last audit are not what was written.
         """
         from toolkit.kit.sales import shown_sale
 
@@ -59,6 +60,7 @@ class OneSale(Services):
         audit = None
         with suppress(NoAudit):
             audit = self.last_audit()
+            audit.verify("findings")
         case = sale_case(self.database, str(sale_id).strip(), audit=audit)
         if unmask is not None:
             self.unmask(unmask, what)
