@@ -41,7 +41,10 @@ _Step = tuple[Repair, Callable[[pa.StringArray, Mask], pa.StringArray]]
 """A repair, and its function: it gets the cells, and which of them are numbers in a workbook."""
 
 
-def _matches(column: pa.StringArray, pattern: str) -> Mask:
+def _matches(column: pa.StringArray, pattern: str, signs: bytes = b"") -> Mask:
+    """Mark the texts that match. A column without any of the ``signs``, one of which each match has, has none."""
+    if signs and not any((values(column) == sign).any() for sign in signs):
+        return np.zeros(len(column), dtype=bool)
     return mask_of(pc.match_substring_regex(column, pattern))
 
 
@@ -52,14 +55,15 @@ def _like(pattern: str) -> Callable[[pa.StringArray], Mask]:
 _MISLEADING: Final = "[" + re.sub(r"\\u([0-9a-f]{4})", r"\\x{\1}", NOT_IN_TEXT) + "]"
 """The characters that no text may have, as RE2 writes them."""
 
+_ORDINARY: Final = np.isin(np.arange(256), [*range(0x20, 0x7F), *range(0x80, 0xC0), 0xC3])
+"""By byte of UTF-8: whether it is of printable ASCII, or of a letter from À to ÿ."""
+
 
 def _text(shortest: int = 1, longest: int = TEXT_MAX) -> Callable[[pa.StringArray], Mask]:
     def sure(column: pa.StringArray) -> Mask:
         lengths = pc.utf8_length(column).to_numpy(zero_copy_only=False)
         fits = np.asarray((lengths >= shortest) & (lengths <= longest))
-        if (values(column) - np.uint8(0x20) < 0x5F).all():  # printable ASCII
-            return fits
-        return fits & ~_matches(column, _MISLEADING)
+        return fits if _ORDINARY[values(column)].all() else fits & ~_matches(column, _MISLEADING)
 
     return sure
 
@@ -234,7 +238,7 @@ def _settled(
     repairs = {repair: changed & ~blank for repair, changed in found.items()}
     settled = pc.if_else(pa.array(blank), pa.scalar(None, pa.string()), cells)
     sure = np.where(blank, not each.required, sure)
-    errors = _matches(cells, ERROR_OF_FORMULA)
+    errors = _matches(cells, ERROR_OF_FORMULA, b"#:")
     refused: list[tuple[int, str]] = [(row, IS_ERROR) for row in np.flatnonzero(errors & wanted).tolist()]
     unsure = wanted & ~sure & ~errors
     if unsure.any():
@@ -279,6 +283,7 @@ _DATED: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _WORDS: Final = ("first_name", "last_name", "neighborhood", "address", "city")
 _MISREAD: Final = "[ÃÂ][^\\x00-\\x7f]|\ufffd|(?i:[a-zà-ÿ]\\?+[a-zà-ÿ])"
 """The letter ã in UTF-8 that was read as Windows-1252, and what stands for a letter that an encoding lacks."""
+_MISREAD_SIGNS: Final = b"?\x82\x83\xef"  # as last bytes of Â and Ã, and the first of U+FFFD
 
 
 def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tuple[str, Mask]]:
@@ -292,9 +297,9 @@ def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tu
     birthdate = settled["birthdate"]
     yield QualityWarning.BIRTHDATE_IN_FUTURE, mask_of(pc.greater(birthdate, today.isoformat()))
     yield QualityWarning.BIRTHDATE_TOO_OLD, mask_of(pc.less(birthdate, oldest_birthdate(today).isoformat()))
-    for warning, names, pattern in (
-        (QualityWarning.NUMBER_ROUNDED, _MAY_BE_ROUNDED, ROUNDED),
-        (QualityWarning.NUMBER_IS_DATE, (*_MAY_BE_ROUNDED, "address_number"), _DATED),
-        (QualityWarning.MISREAD, _WORDS, _MISREAD),
+    for warning, names, pattern, signs in (
+        (QualityWarning.NUMBER_ROUNDED, _MAY_BE_ROUNDED, ROUNDED, b"+"),
+        (QualityWarning.NUMBER_IS_DATE, (*_MAY_BE_ROUNDED, "address_number"), _DATED, b"-"),
+        (QualityWarning.MISREAD, _WORDS, _MISREAD, _MISREAD_SIGNS),
     ):
-        yield warning, np.logical_or.reduce([_matches(settled[name], pattern) for name in names])
+        yield warning, np.logical_or.reduce([_matches(settled[name], pattern, signs) for name in names])
