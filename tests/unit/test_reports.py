@@ -435,6 +435,7 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
         ],
         file_findings=[
             IntegrityFinding(IntegrityProblem.CONTENT_REUSED, ("a/x",), (), ("S-2", "S-3"), "SHA-256 5ea1"),
+            IntegrityFinding(IntegrityProblem.REQUESTED_BY_OTHER, ("c/z",), (), ("S-1",), "requested for Vento"),
             IntegrityFinding(IntegrityProblem.BLANK_DOCUMENT, ("b/y",), (), ("S-1",)),
         ],
         evidence={"S-1": SaleEvidence((replace(sent[0], withdrawal=taken), *sent[1:]), ())},
@@ -460,7 +461,7 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
     assert "Luz do Vale" in PdfReader(paths[4]).pages[0].extract_text()
     for path in paths:
         told = everything_in(path)
-        hidden = ("Norte Energia", "S-3", "ana@", "bia@", "a/x", *of_others)
+        hidden = ("Norte Energia", "S-3", "Vento", "ana@", "bia@", "a/x", *of_others)
         assert [each for each in hidden if each in told] == []
     document = json.loads(paths[3].read_text(encoding="utf-8"))
     assert {each["code"] for each in document["findings"]} == {"MISSING_POV", "BLANK_DOCUMENT"}

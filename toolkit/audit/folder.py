@@ -77,7 +77,7 @@ _OWN: Final = ", ".join(map(quoted, NOT_TOLD_TO_PARTNERS))
 
 _TOLD: Final[Mapping[str, tuple[str, str]]] = {
     "findings": ("*", f"code NOT IN ({_OWN})"),
-    "file_findings": ("*", f"problem NOT IN ({_OWN})"),
+    "file_findings": ("*", "list_has_all((SELECT list(sale_id) FROM verdicts), sale_ids)"),
     "trend": ("*", "false"),
     "withdrawals": ("* REPLACE (NULL::VARCHAR AS withdrawn_by, NULL::VARCHAR AS approved_by)", "true"),
     "waivers": ("* REPLACE ('' AS owner, '' AS approved_by, NULL::VARCHAR AS revoked_by)", "true"),

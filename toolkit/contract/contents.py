@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
@@ -119,14 +118,6 @@ class IntegrityFinding:
     evidence_ids: tuple[UUID, ...] = ()
     sale_ids: tuple[str, ...] = ()
     detail: str = ""
-
-    def only(self, sale_ids: Collection[str]) -> IntegrityFinding:
-        """Return the finding as a report for these sales only may show it."""
-        own = tuple(each for each in self.sale_ids if each in sale_ids)
-        detail = "" if self.problem is IntegrityProblem.REQUESTED_BY_OTHER else self.detail
-        if len(own) == len(self.sale_ids):
-            return replace(self, detail=detail)
-        return IntegrityFinding(self.problem, (), (), own, detail)
 
     @property
     def folders(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from toolkit.audit.changes import BETWEEN, CHANGED, KINDS, FindingChanges
 from toolkit.audit.folder import AuditFacts
 from toolkit.contract.codes import CODES, SALE_GONE, Subject
-from toolkit.contract.contents import COVERAGES, Coverage, IntegrityFinding, IntegrityProblem
+from toolkit.contract.contents import COVERAGES, Coverage, IntegrityProblem
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status
 from toolkit.contract.waivers import Waiver
 
@@ -135,8 +135,9 @@ class Audited:
     passed while nobody had told the partner."""
     waivers: tuple[Waiver, ...]
     """The waivers that hold on the day of the audit."""
-    file_findings: tuple[IntegrityFinding, ...]
-    """The findings about the files themselves, gravest first."""
+    file_findings: list[dict[str, Any]]
+    """The findings about the files themselves, gravest first: ``problem``, ``saleIds``, ``evidenceIds``, the
+    ``folders`` of the files, and a ``detail`` in words."""
     faults: pd.DataFrame
     """The unusable files, the latest first."""
     withdrawals: pd.DataFrame
@@ -209,7 +210,8 @@ class Audited:
     @cached_property
     def compliant_on_replaced(self) -> int:
         """Compliant sales with a file that was replaced after it had been seen."""
-        replaced = [each.sale_ids for each in self.file_findings if each.problem is IntegrityProblem.OVERWRITTEN]
+        about = IntegrityProblem.OVERWRITTEN
+        replaced = [each["saleIds"] for each in self.file_findings if each["problem"] == about]
         return len(set().union(*replaced).difference(self.rows["saleId"])) if replaced else 0
 
     @cached_property

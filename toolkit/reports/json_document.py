@@ -150,10 +150,7 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
         "byGroup": records(result.by_group),
         "missing": records(result.missing),
         "problems": records(result.problems),
-        "fileFindings": [
-            pick_camel(each, "problem", "sale_ids", "evidence_ids", "folders", "detail")
-            for each in result.file_findings
-        ],
+        "fileFindings": result.file_findings,
         "ages": records(result.ages),
         "partner": result.partner,
         "findingCounts": result.finding_counts,

@@ -22,7 +22,6 @@ from pydantic.alias_generators import to_camel
 from toolkit.audit.changes import BETWEEN
 from toolkit.audit.folder import UNPROVEN
 from toolkit.contract.codes import CODES, names_of
-from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import SEPARATOR, items
 from toolkit.contract.resources import HEADINGS, AnswerKind
@@ -211,12 +210,12 @@ def _trend(report: Report) -> pd.DataFrame:
 def _file_findings(report: Report) -> pd.DataFrame:
     say = report.language.text
 
-    def meaning(each: IntegrityFinding) -> str:
-        detail = told_detail(each.detail, report.language, report.timezone)
-        return f"{say(CODES[each.problem].meaning)}{f' ({detail})' if detail else ''}"
+    def meaning(each: Mapping[str, Any]) -> str:
+        detail = told_detail(each["detail"], report.language, report.timezone)
+        return f"{say(CODES[each['problem']].meaning)}{f' ({detail})' if detail else ''}"
 
     rows = [
-        (", ".join(each.sale_ids) or say("none"), each.problem, meaning(each), "\n".join(each.folders))
+        (", ".join(each["saleIds"]) or say("none"), each["problem"], meaning(each), "\n".join(each["folders"]))
         for each in report.result.file_findings
     ]
     return pd.DataFrame(rows, columns=["sales", "code", "meaning", "whereTheFilesLie"])

@@ -178,7 +178,7 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             language.moment(result.facts.changes_since, timezone),
         )
     if result.file_findings:
-        kinds = Counter(finding.problem for finding in result.file_findings)
+        kinds = Counter(finding["problem"] for finding in result.file_findings)
         listed = ", ".join(
             f"{say(CODES[problem].name)} ({language.number(kinds[problem])})"
             for problem in IntegrityProblem
@@ -212,7 +212,7 @@ def _of_changes(sentences: Iterable[str], language: Language) -> Iterator[str]:
 def _may_be_another_bucket(result: Audited) -> bool:
     """Tell whether the bucket holds files, and none of those that the records name."""
     strangers = {IntegrityProblem.OBJECT_WITHOUT_RECORD, IntegrityProblem.KEY_OUTSIDE_LAYOUT}
-    if any(result.coverage.values()) or strangers.isdisjoint(each.problem for each in result.file_findings):
+    if any(result.coverage.values()) or strangers.isdisjoint(each["problem"] for each in result.file_findings):
         return False
     pieces, service = result.missing[[*Reason]].sum(), result.facts.service
     none_named = service is not None and not service["counts"]["records"]

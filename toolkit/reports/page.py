@@ -240,7 +240,7 @@ def _list_below(name: str, of: Section) -> dict[str, Any]:
         links = _links(name, dict(zip(of.columns, row, strict=True)), report)
         lines.append([*map(cell_of, of.columns, row, links)])
     if name == "file-findings":
-        told, named = report.result.told["saleId"], [each.sale_ids for each in report.result.file_findings]
+        told, named = report.result.told["saleId"], [each["saleIds"] for each in report.result.file_findings]
         listed = set(told[told.isin({*chain.from_iterable(named)})])
         for line, row, sales in zip(lines, rows, named, strict=False):
             if sales:
@@ -325,8 +325,8 @@ def _data(report: Report) -> dict[str, Any]:
         },
         "cases": {"sales": CASES, "atOnce": AT_ONCE},
         "fileFindings": [
-            {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders}
-            | {"detail": told_detail(each.detail, report.language, report.timezone)}
+            {"problem": each["problem"], "sales": each["saleIds"], "folders": each["folders"]}
+            | {"detail": told_detail(each["detail"], report.language, report.timezone)}
             for each in result.file_findings
         ],
     }

@@ -22,7 +22,7 @@ from toolkit.audit.changes import BY_DAY
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
 from toolkit.audit.folder import CASES, LOOKS, NOT_VERIFIED, TO_TELL, UNPROVEN, Audit, Looks, Source
 from toolkit.contract.codes import CODES, Owner, Severity
-from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProblem
+from toolkit.contract.contents import COVERAGES
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
 from toolkit.contract.findings import SEPARATOR, STANDING, FindingStatus, Problem, Reason, Status
 from toolkit.contract.rules import GROUP_RULES, EvidenceState
@@ -62,10 +62,7 @@ def read_audited(
     query = f"FROM findings WHERE {with_work} OR status <> '{FindingStatus.RESOLVED}'"
     found = table(query, few=(*FEW_OF_FINDINGS, "change"))
     findings = as_listed(found).assign(change=found["change"])
-    of_files = [*map(_file_finding, audit.sql("FROM file_findings ORDER BY number").to_pylist())]
     if partner is not None:
-        sales = set(findings["saleId"].dropna())
-        of_files = [each.only(sales) for each in of_files]
         facts = replace(facts, source=uncounted(facts.source), files=Looks.of(audit.sql(LOOKS).to_pylist()))
     moved = "CAST(NULL AS BIGINT)" if partner is not None else "coalesce(trend, 0)"
     trend, nothing = table(BY_DAY.format(trend="FROM trend")), pd.DataFrame()
@@ -81,7 +78,7 @@ def read_audited(
         partners=table(_PARTNERS.format(trend=moved)) if with_work else nothing,
         partner_months=_partner_months(audit) if with_work else nothing,
         waivers=_waivers(audit, today),
-        file_findings=tuple(of_files),
+        file_findings=audit.sql(_FILE_FINDINGS).to_pylist(),
         faults=table(_FAULTS).astype(object),
         withdrawals=table(_WITHDRAWALS).astype(object),
         completed=table(_COMPLETED, facts.as_of).astype(object) if with_work else nothing,
@@ -203,6 +200,11 @@ _FAULTS: Final = """
     FROM files WHERE fault IS NOT NULL AND withdrawn_at IS NULL ORDER BY fault_since DESC, sale_id, evidence_id
 """
 
+_FILE_FINDINGS: Final = """
+    SELECT problem, sale_ids AS "saleIds", evidence_ids AS "evidenceIds", folders, detail
+    FROM file_findings ORDER BY number
+"""
+
 _WITHDRAWALS: Final = """
     SELECT sale_id AS "saleId", partner, evidence_id AS "evidenceId", evidence_type AS "evidenceType", reason,
         withdrawn_by AS "withdrawnBy", approved_by AS "approvedBy", withdrawn_at AS "withdrawnAt"
@@ -288,13 +290,6 @@ def _waivers(audit: Audit, today: date) -> tuple[Waiver, ...]:
     rows = audit.sql("FROM waivers ORDER BY added_at, id").to_pylist()
     found = (Waiver(**{name: row[name] for name in names} | {"id": UUID(row["id"])}) for row in rows)
     return tuple(each for each in found if each.holds(today))
-
-
-def _file_finding(row: Mapping[str, Any]) -> IntegrityFinding:
-    """Return a finding, the folders of its objects in place of their keys."""
-    ids = tuple(UUID(str(each)) for each in row["evidence_ids"])
-    sales, folders = tuple(row["sale_ids"]), tuple(row["folders"])
-    return IntegrityFinding(IntegrityProblem(row["problem"]), folders, ids, sales, row["detail"])
 
 
 def _reviews(audit: Audit) -> Reviews:
