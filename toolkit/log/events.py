@@ -17,7 +17,7 @@ from toolkit.database.tables import custody_events
 def record_reissued(connection: Connection, evidence_ids: Sequence[UUID]) -> None:
     """Record that records stored before have another form: with it, too, their files can be written."""
     if evidence_ids:
-        connection.execute(_REISSUED, {"ids": list(evidence_ids), "now": stamp(connection)})
+        connection.execute(sa.text(_REISSUED), {"ids": list(evidence_ids), "now": stamp(connection)})
 
 
 def record_event(connection: Connection, kind: CustodyEvent, now: datetime, detail: Mapping[str, object]) -> int:
@@ -51,11 +51,9 @@ RECORD_ISSUED: Final = f"""
 """
 """Records that the rows of ``new_records`` are stored, in the statement or the transaction that stores them."""
 
-_REISSUED: Final = sa.text(
-    f"""
+_REISSUED: Final = f"""
     INSERT INTO audit.custody_events (kind, happened_at, detail)
     SELECT '{CustodyEvent.REISSUED}', :now, jsonb_build_object('evidence', id)
-    FROM unnest(:ids) WITH ORDINALITY AS reissued (id, place)
+    FROM unnest(CAST(:ids AS uuid[])) WITH ORDINALITY AS reissued (id, place)
     ORDER BY place
-    """
-).bindparams(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)), sa.bindparam("now", type_=sa.TIMESTAMP(timezone=True)))
+"""
