@@ -49,51 +49,20 @@ CLAIMED_FOR: Final = timedelta(minutes=30)  # the time for which a file is befor
 
 
 @dataclass(frozen=True, slots=True)
-class DrawPlan:
-    """A sample: so many files of each partner and type, by a seed; the share that two people look at."""
-
-    per_partner: int
-    of: tuple[EvidenceType, ...]
-    seed: int
-    second_share: float = 0.1
-
-    def __post_init__(self) -> None:
-        numbers = {type(self.per_partner), type(self.seed)} == {int} and type(self.second_share) in {int, float}
-        if not (
-            numbers
-            and 1 <= self.per_partner <= 10_000
-            and 0 <= self.second_share <= 1
-            and abs(self.seed) < 1 << 62
-        ):
-            raise InvalidInput(
-                "Draw 1 to 10,000 files, a second share from 0 to 1, and a seed that is an integer."
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """The files of one partner and type: how many could be drawn, and how many were."""
-
-    partner: str | None
-    evidence_type: str
-    files: int
-    drawn: int
-
-
-@dataclass(frozen=True, slots=True)
 class Drawn:
     """A sample of the files that an audit counted; ``second`` of them two people look at."""
 
     id: UUID
     as_of: datetime
-    plan: DrawPlan
-    strata: tuple[Stratum, ...]
+    seed: int
+    strata: list[dict[str, Any]]
+    """The files of each ``partner`` and ``evidenceType``: how many could be drawn, and how many were."""
     second: int
 
     @property
     def files(self) -> int:
         """The number of files."""
-        return sum(each.drawn for each in self.strata)
+        return sum(each["drawn"] for each in self.strata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +90,31 @@ class Reviewed:
     looked_at_again: bool
 
 
-def draw(database: Database, audit: Audit, plan: DrawPlan, card: Scorecard, *, drawn_by: str) -> Drawn:
-    """Draw from the files that an audit counted; the same seed draws the same files of the same audit.
+def draw(
+    database: Database,
+    audit: Audit,
+    card: Scorecard,
+    per_partner: int,
+    of: Sequence[EvidenceType],
+    *,
+    seed: int,
+    second_share: float,
+    drawn_by: str,
+) -> Drawn:
+    """Draw so many files of each partner and type from those that an audit counted.
 
-    A file is drawn by the SHA-256 of seed and id, those with a finding about them ``RISK`` times as likely. What
-    was drawn before in the same version is left out until its acceptance ends.
+    The same seed draws the same files of the same audit: by the SHA-256 of seed and id, those with a finding about
+    them ``RISK`` times as likely. What was drawn before in the same version is left out until its acceptance ends.
+    ``second_share`` is the share that two people look at.
 
     Raises:
-        InvalidInput: no counted file of these types is left, or the scorecard has no question about one of them.
+        InvalidInput: a number is out of its range, no counted file of these types is left, or the scorecard has no
+            question about one of them.
     """
-    for each in plan.of:
+    numbers = {type(per_partner), type(seed)} == {int} and type(second_share) in {int, float}
+    if not (numbers and 1 <= per_partner <= 10_000 and 0 <= second_share <= 1 and abs(seed) < 1 << 62):
+        raise InvalidInput("Draw 1 to 10,000 files, a second share from 0 to 1, and a seed that is an integer.")
+    for each in of:
         if not card.questions(each):
             raise InvalidInput("The scorecard {!r} has no question about {}.", card.name, each)
     _, drawn_by = stated(ReviewRefused, "drawn", drawn_by)
@@ -138,33 +122,24 @@ def draw(database: Database, audit: Audit, plan: DrawPlan, card: Scorecard, *, d
     with database.transaction() as connection:
         drawn_at = stamp(connection)  # who draws at the same time waits here
         before = list(connection.scalars(_DRAWN_BEFORE, {"today": today}))
-        given = (str(plan.seed), list(plan.of), before, plan.per_partner, plan.second_share)
-        rows = audit.sql(_DRAW, *given).to_pylist()
+        rows = audit.sql(_DRAW, str(seed), list(of), before, per_partner, second_share).to_pylist()
         if not rows:
-            raise InvalidInput("No counted file of {} is left to be drawn.", ", ".join(plan.of))
-        sizes = {(row["partner"], row["evidence_type"]): row["files"] for row in rows}
-        counted = Counter((row["partner"], row["evidence_type"]) for row in rows)
-        strata = tuple(Stratum(*each, sizes[each], number) for each, number in counted.items())
-        drawn = Drawn(new_id(), audit.facts.as_of, plan, strata, sum(row["again"] for row in rows))
-        told = {
-            "perPartner": plan.per_partner,
-            "of": list(plan.of),
-            "secondShare": plan.second_share,
-            "risk": RISK,
-            "strata": [
-                {"partner": each.partner, "type": each.evidence_type, "files": each.files, "drawn": each.drawn}
-                for each in strata
-            ],
-        }
+            raise InvalidInput("No counted file of {} is left to be drawn.", ", ".join(of))
+        counted = Counter((row["partner"], row["evidence_type"], row["files"]) for row in rows)
+        names = ("partner", "evidenceType", "files", "drawn")
+        strata = [dict(zip(names, (*each, number), strict=True)) for each, number in counted.items()]
+        drawn = Drawn(new_id(), audit.facts.as_of, seed, strata, sum(row["again"] for row in rows))
+        plan = {"perPartner": per_partner, "of": list(of), "secondShare": second_share}
         connection.execute(
             sa.insert(review_draws),
-            {"id": drawn.id, "as_of": drawn.as_of, "seed": plan.seed, "plan": told}
+            {"id": drawn.id, "as_of": drawn.as_of, "seed": seed}
+            | {"plan": plan | {"risk": RISK, "strata": strata}}
             | {"scorecard": card.model_dump(mode="json", by_alias=True)}
             | {"drawn_by": drawn_by, "drawn_at": drawn_at},
         )
         turns = [_turn(drawn.id, row, turn, drawn_at) for row in rows for turn in range(1, 2 + row["again"])]
         connection.execute(sa.insert(review_turns), turns)
-        detail = {"draw": str(drawn.id), "files": drawn.files, "seed": plan.seed, "by": drawn_by}
+        detail = {"draw": str(drawn.id), "files": drawn.files, "seed": seed, "by": drawn_by}
         record_event(connection, CustodyEvent.REVIEW_DRAWN, drawn_at, detail)
     return drawn
 

@@ -395,7 +395,7 @@ class Kit(OneSale):
             InvalidInput: a type is unknown, or no file is left to be drawn.
             UnreadableFile: a file of the audit is not what was written.
         """
-        from toolkit.audit.reviews import DrawPlan, draw
+        from toolkit.audit.reviews import draw
         from toolkit.contract.evidence import EvidenceType
         from toolkit.contract.scorecards import read_scorecard
         from toolkit.kit.desk import shown_drawn
@@ -407,8 +407,11 @@ class Kit(OneSale):
             raise InvalidInput("{!r} names a type that is none of {}.", of, ", ".join(EvidenceType)) from None
         audit = self.last_audit()
         audit.verify()
-        plan = DrawPlan(per_partner, types, seed, second_share)
-        return shown_drawn(draw(self.database, audit, plan, card, drawn_by=signed_in_account()))
+        by = signed_in_account()
+        drawn = draw(
+            self.database, audit, card, per_partner, types, seed=seed, second_share=second_share, drawn_by=by
+        )
+        return shown_drawn(drawn)
 
     def desk(self, reviewer: str | None = None) -> ReviewDesk:
         """Open the desk of a reviewer, your account by default; it shows itself in JupyterLab."""

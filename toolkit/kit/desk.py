@@ -234,18 +234,13 @@ def _write_sheet(turns: Sequence[Turn], path: Path) -> None:
 def shown_drawn(drawn: Drawn) -> Shown[Drawn]:
     """Show a sample: of each partner and type, how many files could be drawn, and how many were."""
     columns = ["partner", "type", "files", "drawn"]
-    rows = [(each.partner or _("no partner"), each.evidence_type, each.files, each.drawn) for each in drawn.strata]
+    rows = [(partner or _("no partner"), *rest) for partner, *rest in map(dict.values, drawn.strata)]
     facts: dict[str, int | str] = {
         _("drawn"): drawn.files,
         _("for two people"): drawn.second,
-        _("seed"): str(drawn.plan.seed),
+        _("seed"): str(drawn.seed),
     }
-    document = {
-        **pick_camel(drawn, "id", "as_of", "second"),
-        "seed": drawn.plan.seed,
-        "drawn": drawn.files,
-        "strata": [pick_camel(each, "partner", "evidence_type", "files", "drawn") for each in drawn.strata],
-    }
+    document = pick_camel(drawn, "id", "as_of", "second", "seed", "strata") | {"drawn": drawn.files}
     risk = Message("A file with a finding about it was {} times as likely to be drawn.", RISK)
     return Shown(drawn, [figures("Files to be looked at", facts, risk), table("Sample", columns, rows)], document)
 
