@@ -74,7 +74,7 @@ def test_numbers_beside_empty_cells_stay_whole(kit):
     frame = pd.DataFrame([row | {"createdAt": "2026-11-01"}, row | {"saleId": None}])
     loaded = kit.load_sales(frame, overwrite=True)
     assert (loaded.result.inserted, loaded.rejected["saleId"].tolist()) == (1, [""])
-    assert kit.sale("7").result.utility_group == "A"
+    assert kit.sale("7").result.sale.utility_group == "A"
     arrow = frame.convert_dtypes(dtype_backend="pyarrow").astype({"createdAt": "timestamp[us][pyarrow]"})
     assert str(arrow["clientId"].dtype) == "null[pyarrow]"
     assert kit.load_sales(arrow, overwrite=True).result.unchanged == 1

@@ -5,7 +5,6 @@ What is missing is judged now, by what was last seen; findings are those of the 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -25,25 +24,13 @@ from toolkit.evidence.access import one_sale
 from toolkit.evidence.records import EvidenceRecord, TimeLine, records_seen, time_line
 
 
-@dataclass(frozen=True, slots=True)
-class NextStep:
-    """A code that keeps a sale from being compliant, and the remedy."""
-
-    code: str
-    remedy: str
-
-
 @dataclass(frozen=True, eq=False)
 class SaleCase:
     """One sale as it stands now, by what was last seen of the bucket."""
 
     sale_id: str
-    utility_group: str
-    is_client_financial_responsible: bool | None
-    partner: str | None
-    client_id: str | None
-    created_at: datetime
-    completed_at: datetime | None
+    sale: Row[Any]
+    """The sale as the service has it."""
     last_sync: LastSync | None
     """The last reading of the bucket, ``None`` where it was never read."""
     verdict: Verdict
@@ -59,14 +46,14 @@ class SaleCase:
     """The looks of people at its files, oldest first, see ``toolkit.audit.reviews.looks_at``."""
 
     @property
-    def next_steps(self) -> list[NextStep]:
-        """Each code that keeps the sale from being compliant, with its remedy."""
-        steps = [NextStep(each, CODES[each].remedy) for each in self.verdict.problems]
-        for piece in self.verdict.missing:
-            steps.append(NextStep(missing_code(piece.evidence_type), CODES[piece.reason].remedy))
-        if self.client_id is None:
-            steps.append(NextStep(WITHOUT_CLIENT, CODES[WITHOUT_CLIENT].remedy))
-        return steps
+    def next_steps(self) -> dict[str, str]:
+        """The remedy of each code that keeps the sale from being compliant."""
+        nobody = [WITHOUT_CLIENT] if self.sale.client_id is None else []
+        return {
+            **{each: CODES[each].remedy for each in self.verdict.problems},
+            **{missing_code(each.evidence_type): CODES[each.reason].remedy for each in self.verdict.missing},
+            **{each: CODES[each].remedy for each in nobody},
+        }
 
 
 def sale_case(database: Database, sale_id: str, *, audit: Audit | None = None) -> SaleCase:
@@ -89,12 +76,7 @@ def sale_case(database: Database, sale_id: str, *, audit: Audit | None = None) -
         timeline = time_line(connection, [sale_id], {each.id: each.object_key for each in records})
         return SaleCase(
             sale_id,
-            sale.utility_group,
-            sale.is_client_financial_responsible,
-            sale.partner,
-            None if sale.client_id is None else str(sale.client_id),
-            sale.created_at,
-            sale.completed_at,
+            sale,
             last_sync(connection, now),
             verdict,
             requirements(judged),

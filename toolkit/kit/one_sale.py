@@ -64,7 +64,8 @@ class OneSale(Services):
         case = sale_case(self.database, str(sale_id).strip(), audit=audit)
         if unmask is not None:
             self.unmask(unmask, what)
-        return case, self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
+        client = str(case.sale.client_id or "")
+        return case, self.cpfs([client]).get(client) if client else None
 
     def files_of(
         self, records: Iterable[EvidenceRecord], reason: str, folder: Path, *, by: str | None = None

@@ -58,12 +58,12 @@ def facts_of(case: SaleCase, zone: ZoneInfo, cpf: str | None, *, unmasked: bool)
     """Return what a sale is, by the names of its facts."""
     facts = {
         "status": _(case.verdict.status),
-        "utility group": case.utility_group,
-        "payer": _(PAYERS[case.is_client_financial_responsible]),
-        "partner": case.partner or _("none"),
-        "client": case.client_id or _("none"),
-        "created": readable(case.created_at, zone),
-        "completed": readable(case.completed_at, zone) if case.completed_at else _("no"),
+        "utility group": case.sale.utility_group,
+        "payer": _(PAYERS[case.sale.is_client_financial_responsible]),
+        "partner": case.sale.partner or _("none"),
+        "client": str(case.sale.client_id or _("none")),
+        "created": readable(case.sale.created_at, zone),
+        "completed": readable(case.sale.completed_at, zone) if case.sale.completed_at else _("no"),
         "Bucket read": readable(case.last_sync.finished_at, zone) if case.last_sync else _("never"),
     }
     if cpf is not None:
@@ -75,7 +75,7 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
     """Return the tables about a sale: title, headings and rows of each."""
     types = {each.id: each.evidence_type for each in case.records}
     every: list[Rows] = [
-        [(each.code, _(CODES[each.code].meaning), _(each.remedy)) for each in case.next_steps],
+        [(code, _(CODES[code].meaning), _(remedy)) for code, remedy in case.next_steps.items()],
         [(each.named, ", ".join(each.accepts)) for each in case.rule],
         _record_rows(case.records, zone, unmasked=unmasked),
         [
@@ -83,14 +83,14 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
                 row.code,
                 _(row.status),
                 _(row.severity),
-                readable(row.firstSeen, zone, case.created_at),
+                readable(row.firstSeen, zone, case.sale.created_at),
                 "" if row.status == FindingStatus.RESOLVED else due_of(row, zone),
             )
             for row in tuples(case.findings)
         ],
         [(each.reason, each.owner, each.approved_by, on_day(each.end)) for each in case.waivers],
         [
-            (readable(event.happened_at, zone, case.created_at), _(EVENT_NAMES[event.kind]), types[record])
+            (readable(event.happened_at, zone, case.sale.created_at), _(EVENT_NAMES[event.kind]), types[record])
             for event, record in case.timeline
         ],
         [
@@ -112,9 +112,10 @@ def _outcome(look: Row[Any]) -> str:
 def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]:
     """Return what ``sale show --json`` prints; no name of a file is in it."""
     return {
-        **pick_camel(case, "sale_id", "utility_group", "is_client_financial_responsible", "partner", "client_id"),
-        "createdAt": iso_exact(case.created_at, zone),
-        "completedAt": iso_exact(case.completed_at, zone),
+        "saleId": case.sale_id,
+        **pick_camel(case.sale, "utility_group", "is_client_financial_responsible", "partner", "client_id"),
+        "createdAt": iso_exact(case.sale.created_at, zone),
+        "completedAt": iso_exact(case.sale.completed_at, zone),
         "lastSync": iso_exact(case.last_sync.finished_at if case.last_sync else None, zone),
         "status": case.verdict.status,
         "rule": [{"evidenceType": each.named, "accepts": list(each.accepts)} for each in case.rule],
@@ -126,7 +127,7 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
             {"code": problem, "meaning": CODES[problem].meaning, "nextStep": CODES[problem].remedy}
             for problem in case.verdict.problems
         ],
-        "nextSteps": [{"code": step.code, "nextStep": step.remedy} for step in case.next_steps],
+        "nextSteps": [{"code": code, "nextStep": remedy} for code, remedy in case.next_steps.items()],
         "records": [_record_document(record, zone) for record in case.records],
         "findings": finding_records(case.findings, zone),
         "waivers": [waiver_as_json(each, today, zone) for each in case.waivers],
