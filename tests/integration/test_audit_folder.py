@@ -57,7 +57,7 @@ def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(database, cl
     assert [(Path(older.folder) / each).exists() for each in inputs] == [False] * 3
     assert [(Path(newer.folder) / each).exists() for each in inputs] == [True] * 3
     older.verify()
-    assert open_audit(older.folder).table("verdicts")["status"].to_pylist() == [
+    assert open_audit(older.folder).sql("FROM verdicts")["status"].to_pylist() == [
         "incomplete",
         "incomplete",
         "compliant",
@@ -134,7 +134,8 @@ def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
     assert all("verdicts.parquet/" in file.name for file in there.facts.parts["verdicts"].files)
     assert there.facts.counts == {"sales": 23, "compliant": 21, "incomplete": 2, "conflict": 0}
     for table in TABLES:
-        assert sorted(map(str, there.table(table).to_pylist())) == sorted(map(str, here.table(table).to_pylist()))
+        rows = [sorted(map(str, each.sql(f"FROM {table}").to_pylist())) for each in (there, here)]
+        assert rows[0] == rows[1]
 
 
 def test_only_findings_that_came_or_went_are_written(database, clock, story, tmp_path):

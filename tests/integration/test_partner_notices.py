@@ -227,7 +227,7 @@ def test_a_sale_that_another_partner_took_over_is_told_to_it(office, database):
     told = office.clock.now
     office.clock.now += timedelta(hours=1)
     office.kit.audit()
-    found = office.kit.last_audit().table("findings", ["partner", "told_at"]).to_pylist()
+    found = office.kit.last_audit().sql("SELECT partner, told_at FROM findings").to_pylist()
     assert found == [{"partner": "Luz do Vale", "told_at": told + TICK}] * 2
 
 

@@ -238,7 +238,7 @@ def test_every_earlier_moment_gives_the_same_bytes_and_findings_again_two_years_
 
 def present(made):
     """The findings that an audit sees."""
-    found = made.table("findings").to_pandas()
+    found = made.sql("FROM findings").to_pandas()
     return set(found["id"][found["status"] != FindingStatus.RESOLVED])
 
 

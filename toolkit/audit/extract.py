@@ -153,7 +153,7 @@ def changed_inputs(
 def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[tuple[str, str, str]]:
     if not any(name.startswith(f"{audit.name}/{table}.parquet") for name in audit.store.names()):
         raise InvalidInput("The inputs of the audit {} were removed by retention.", audit.folder)
-    session.register("then", audit.table(table))
+    session.register("then", audit.sql(f"FROM {table}"))
     session.execute(
         f"CREATE OR REPLACE TEMP VIEW today AS FROM read_parquet({files_alone([again / f'{table}.parquet'])})"
     )

@@ -257,12 +257,6 @@ class Audit:
         """The place of the folder: a path, or an address."""
         return f"{self.store.place.rstrip('/')}/{self.name}"
 
-    def table(self, name: str, columns: Sequence[str] = ("*",)) -> pa.Table:
-        """Return a table of the folder, see ``TABLES``."""
-        if name not in TABLES:
-            raise InvalidInput("An audit folder has no table {!r}; it has {}.", name, ", ".join(TABLES))
-        return self.sql(f"SELECT {', '.join(columns)} FROM {name}")
-
     def sql(self, query: str, *parameters: object, zone: str = "UTC") -> pa.Table:
         """Return the rows of a query of DuckDB, in which each table is a view; days are those of ``zone``."""
         session = (self.session or self._session).cursor()
