@@ -23,7 +23,7 @@ from pydantic.alias_generators import to_camel
 from toolkit.audit.duckdb_session import files_alone, quoted
 from toolkit.bucket.file_store import FileStore, FolderStore
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
-from toolkit.contract.contents import LOOK, SPEECH_READER, Depth
+from toolkit.contract.contents import COVERAGES, LOOK, SPEECH_READER, Depth
 from toolkit.contract.evidence import FileKind
 from toolkit.contract.findings import Status
 from toolkit.contract.rules import EvidenceState, rules_fingerprint, toolkit_version
@@ -53,8 +53,23 @@ UNPROVEN: Final = 1000
 TO_TELL: Final = f"verdicts.status <> '{Status.COMPLIANT}' OR problems <> '' OR client_id IS NULL"
 """The condition of verdicts about which something is to be told."""
 
-NOT_VERIFIED: Final = "first_bytes + never + unreadable > 0"
-"""The condition of verdicts on files that are not fully verified."""
+_NOT_VERIFIED: Final = "first_bytes + never + unreadable > 0"  # verdicts on files that are not fully verified
+
+UNPROVEN_SALES: Final = f"""
+    SELECT sale_id FROM verdicts WHERE NOT ({TO_TELL}) AND {_NOT_VERIFIED} ORDER BY sale_id LIMIT {UNPROVEN}
+"""
+
+TOTALS: Final = f"""
+    SELECT count(*) AS sales,
+        {", ".join(f"count(*) FILTER (WHERE status = '{each}') AS {each}" for each in Status)},
+        count(*) FILTER (WHERE client_id IS NULL) AS without_client,
+        count(*) FILTER (WHERE status = '{Status.COMPLIANT}' AND NOT ({_NOT_VERIFIED})) AS compliant_verified,
+        count(*) FILTER (WHERE status = '{Status.COMPLIANT}' AND completed_at IS NULL) AS compliant_not_completed,
+        {", ".join(f"CAST(coalesce(sum({each}), 0) AS BIGINT) AS {each}" for each in COVERAGES.values())},
+        CAST(coalesce(sum(unexamined), 0) AS BIGINT) AS unexamined
+    FROM verdicts
+"""
+"""The numbers of an audit; this query and the one before are for every engine."""
 
 _NAME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z(-[0-9]+)?")
 

@@ -35,10 +35,10 @@ from toolkit.audit.folder import (
     FACTS,
     INPUTS,
     LOOKS,
-    NOT_VERIFIED,
     TABLES,
     TO_TELL,
-    UNPROVEN,
+    TOTALS,
+    UNPROVEN_SALES,
     Audit,
     AuditFacts,
     Looks,
@@ -169,8 +169,8 @@ class _Work:
             with nullcontext(DuckdbEngine(session)) if url is None else spark_engine(url) as engine:
                 parts = self._judge(engine)
                 engine.hand_over("listed", _LISTED, session)
-                engine.hand_over("unproven", _UNPROVEN, session)
-                [total] = engine.read(_TOTALS).to_pylist()
+                engine.hand_over("unproven", UNPROVEN_SALES, session)
+                [total] = engine.read(TOTALS).to_pylist()
                 looks = Looks.of(engine.read(LOOKS).to_pylist())
             counts = {name: total[name] for name in ("sales", *map(str, Status))}
             coverage = {str(each): total[column] for each, column in COVERAGES.items()}
@@ -358,18 +358,7 @@ def _events(snapshot: Connection, session: Any, moment: datetime) -> Iterator[di
             }
 
 
-_TOTALS: Final = f"""
-    SELECT count(*) AS sales,
-           {", ".join(f"count(*) FILTER (WHERE status = '{each}') AS {each}" for each in Status)},
-           {", ".join(f"CAST(coalesce(sum({each}), 0) AS BIGINT) AS {each}" for each in COVERAGES.values())}
-    FROM verdicts
-"""
-
 _LISTED: Final = f"SELECT * FROM verdicts WHERE {TO_TELL}"
-
-_UNPROVEN: Final = f"""
-    SELECT sale_id FROM verdicts WHERE NOT ({TO_TELL}) AND {NOT_VERIFIED} ORDER BY sale_id LIMIT {UNPROVEN}
-"""
 
 _TOLD: Final = """
     CREATE OR REPLACE TEMP TABLE told AS

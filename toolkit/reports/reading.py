@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from toolkit.audit.changes import BY_DAY
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
-from toolkit.audit.folder import CASES, LOOKS, NOT_VERIFIED, TO_TELL, UNPROVEN, Audit, Looks, Source
+from toolkit.audit.folder import CASES, LOOKS, TO_TELL, TOTALS, UNPROVEN_SALES, Audit, Looks, Source
 from toolkit.contract.codes import CODES, Owner, Severity
 from toolkit.contract.contents import COVERAGES
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
@@ -103,15 +103,6 @@ def uncounted(source: Source) -> Source:
     return replace(source, service_changes=tuple(plain), service_notes=(), rows_left_out=())
 
 
-_TOTALS: Final = f"""
-    SELECT count(*) AS sales, {", ".join(f"count(*) FILTER (status = '{each}') AS {each}" for each in Status)},
-        count(*) FILTER (client_id IS NULL) AS without_client,
-        count(*) FILTER (status = '{Status.COMPLIANT}' AND NOT ({NOT_VERIFIED})) AS compliant_verified,
-        count(*) FILTER (status = '{Status.COMPLIANT}' AND completed_at IS NULL) AS compliant_not_completed,
-        {", ".join(f"coalesce(sum({each}), 0)::bigint AS {each}" for each in ("unexamined", *COVERAGES.values()))}
-    FROM verdicts
-"""
-
 _CENSUS: Final = f"""
     SELECT 'utilityGroup' AS of, CASE WHEN utility_group IN ({", ".join(f"'{each}'" for each in UtilityGroup)})
         THEN utility_group ELSE '{UNKNOWN_GROUP}' END AS row, status AS name, count(*) AS sales
@@ -131,10 +122,7 @@ _CENSUS: Final = f"""
 """
 
 _TOLD: Final = f"""
-    WITH unproven AS (
-        SELECT sale_id FROM verdicts WHERE NOT ({TO_TELL}) AND {NOT_VERIFIED}
-        ORDER BY sale_id LIMIT {UNPROVEN}
-    ), concerned AS (
+    WITH unproven AS ({UNPROVEN_SALES}), concerned AS (
         SELECT sale_id FROM unproven UNION SELECT unnest(sale_ids) FROM file_findings
     ), acting AS (
         SELECT sale_id, min(due_at) FILTER ({_STANDING}) AS due_at, count(*) FILTER (overdue) AS overdue,
@@ -247,7 +235,7 @@ def _table(
 
 def _totals(audit: Audit) -> dict[str, Any]:
     """Return the totals, numbers and tables, by their names in ``Audited``."""
-    [numbers] = audit.sql(_TOTALS).to_pylist()
+    [numbers] = audit.sql(TOTALS).to_pylist()
     counts = audit.sql(_CENSUS, audit.facts.as_of).to_pylist()
     found = {(each["of"], each["row"], each["name"]): each["sales"] for each in counts}
 
