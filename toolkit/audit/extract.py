@@ -31,22 +31,10 @@ from toolkit.audit.folder import INPUTS, Audit
 from toolkit.audit.judge import OBJECTS, RECORDS, SALES
 from toolkit.audit.reviews import REVIEWS, looks_until
 from toolkit.contract.contents import Coverage
+from toolkit.database import tables
 from toolkit.database.connection import Database
 from toolkit.database.errors import as_psycopg
 from toolkit.database.observations import first_fault, stamped_by, valid_at, withdrawal_of
-from toolkit.database.tables import (
-    content_checks,
-    evidence_observations,
-    evidence_requests,
-    finding_answers,
-    finding_observations,
-    object_observations,
-    partner_notices,
-    sale_observations,
-    told_findings,
-    verification_failures,
-    withdrawals,
-)
 from toolkit.errors import InvalidInput
 
 R = TypeVar("R")
@@ -103,13 +91,13 @@ def extract(connection: Connection, moment: datetime, session: DuckDBPyConnectio
     """
     session.execute("SET preserve_insertion_order = false")  # what needs an order names it
     session.execute(_empty_table("seen", (_objects(moment).selected_columns[name] for name in _SEEN)))
-    objects = list(_ranges(connection, _objects(moment), object_observations.c.id, PIECE))
+    objects = list(_ranges(connection, _objects(moment), tables.object_observations.c.id, PIECE))
     records = _WorkingTable("record", _records(moment), then=copy_to(_RECORDS, folder / "records.parquet"))
     with _streams(connection, session) as submit:
-        tables = _fill(connection, session, submit, [records, *_readings(moment)])
+        filled = _fill(connection, session, submit, [records, *_readings(moment)])
         pieces = _in_turn(submit, (partial(_take_objects, query) for query in objects))
         write_in_turn(pieces, OBJECTS.to_pyarrow(), folder / "objects.parquet")
-        for each in tables:
+        for each in filled:
             each.result()
     session.execute(REVIEWS)
     session.execute(copy_to(_SALES, folder / "sales.parquet"))
@@ -212,11 +200,11 @@ def _in_turn(submit: _Submit, reads: Iterable[_Read[R]]) -> Iterator[R]:
 
 
 def _fill(
-    connection: Connection, session: DuckDBPyConnection, submit: _Submit, tables: Iterable[_WorkingTable]
+    connection: Connection, session: DuckDBPyConnection, submit: _Submit, readings: Iterable[_WorkingTable]
 ) -> list[Future[None]]:
     """Begin to fill these working tables."""
     filled = []
-    for each in tables:
+    for each in readings:
         session.execute(_empty_table(each.name, each.query.selected_columns))
         queries = _ranges(connection, each.query, each.number, RANGE)
         filled += [submit(partial(_insert, each.name, query, each.then)) for query in queries]
@@ -225,22 +213,22 @@ def _fill(
 
 def _readings(moment: datetime) -> list[_WorkingTable]:
     """Return what is read beside records and objects, the largest first."""
-    sale, finding = sale_observations, finding_observations
+    sale, finding = tables.sale_observations, tables.finding_observations
     sales = sa.select(sale.c.id.label("number"), *sale.c[tuple(SALES.names)]).where(
         valid_at(sale, moment), _in_range(sale.c.id)
     )
     of_findings = finding.c["finding_id", "code", "sale_id", "partner", "utility_group", "seen_at", "gone_at"]
     findings = sa.select(*of_findings).where(stamped_by(finding.c.seen_at, moment), _in_range(finding.c.id))
-    asked = evidence_requests.c
+    asked = tables.evidence_requests.c
     came, gone = sale.alias("came"), sale.alias("gone")
     again = sa.select(came.c.id).where(came.c.sale_id == gone.c.sale_id, came.c.seen_at == gone.c.gone_at)
     back_at = sa.select(sa.func.min(came.c.seen_at)).where(
         came.c.sale_id == gone.c.sale_id, came.c.seen_at > gone.c.gone_at
     )
     gaps: sa.Select[Any] = sa.select(*gone.c["sale_id", "gone_at"], back_at.scalar_subquery().label("back_at"))
-    notice, told, answer = partner_notices.c, told_findings, finding_answers.c
+    notice, told, answer = tables.partner_notices.c, tables.told_findings, tables.finding_answers.c
     of_notices = sa.select(told.c.finding_id, notice.partner, notice.delivered_at).join(
-        partner_notices, notice.id == told.c.notice_id
+        tables.partner_notices, notice.id == told.c.notice_id
     )
     return [
         _WorkingTable("sale", sales, sale.c.id),
@@ -262,7 +250,7 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
 
 def _records(moment: datetime) -> sa.Select[Any]:
     """Return the records, each with its withdrawal and with the object under its key."""
-    record, seen, taken = evidence_observations, object_observations, withdrawals
+    record, seen, taken = tables.evidence_observations, tables.object_observations, tables.withdrawals
     under = sa.select(seen).where(valid_at(seen, moment)).subquery("under")
     ended = sa.exists().where(seen.c.key == record.c.object_key, stamped_by(seen.c.gone_at, moment))
     of_record = withdrawal_of(*record.c["evidence_id", "sale_id", "object_key"])
@@ -287,7 +275,7 @@ def _written(of: Any) -> sa.Label[datetime]:
 
 def _objects(moment: datetime) -> sa.Select[Any]:
     """Return the objects in the bucket with their latest looks, by indexes in their order."""
-    seen, looked, failure = object_observations, content_checks, verification_failures.c
+    seen, looked, failure = tables.object_observations, tables.content_checks, tables.verification_failures.c
     at_it = looked.c.observation_id == seen.c.id, _in_range(looked.c.observation_id)
     latest = (
         sa.select(seen.c.id.label("object"), *seen.c["key", "size", "seen_at"])
@@ -322,7 +310,8 @@ def _objects(moment: datetime) -> sa.Select[Any]:
 
 def _earlier(moment: datetime) -> sa.Select[Any]:
     """Return the keys that records had before, each with the time in which it held and the record's key since."""
-    was, now, then = evidence_observations.alias("was"), evidence_observations, evidence_observations.alias("then")
+    now = tables.evidence_observations
+    was, then = now.alias("was"), now.alias("then")
     alike = (then.c[name] == was.c[name] for name in ("evidence_id", "sale_id", "evidence_type"))
     moved = sa.exists().where(*alike, then.c.object_key == now.c.object_key, stamped_by(then.c.seen_at, moment))
     return (
@@ -339,7 +328,7 @@ def _versions(moment: datetime) -> sa.Select[Any]:
 
     Each has the SHA-256 of its bytes.
     """
-    seen, looked = object_observations, content_checks.c
+    seen, looked = tables.object_observations, tables.content_checks.c
     ended = seen.alias("ended").c
     other = _earlier(moment).subquery().c
     keys = sa.union(

@@ -13,53 +13,35 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
+from toolkit.contract import fields
 from toolkit.contract.evidence import SALE_ID_MAX
-from toolkit.contract.fields import (
-    REQUIRED,
-    UNSTORABLE,
-    Birthdate,
-    Cep,
-    Cpf,
-    Email,
-    InstallationNumber,
-    Neighborhood,
-    OptionalText,
-    Phone,
-    RequestModel,
-    RequiredText,
-    invalid,
-    one_of,
-    optional,
-    required_text,
-    text_of,
-)
 from toolkit.message import LabelledEnum
 
 
-class Address(RequestModel):
+class Address(fields.RequestModel):
     """The installation unit."""
 
-    neighborhood: Neighborhood = Field(title="Neighbourhood")
-    installation_number: InstallationNumber = Field(title="Number printed on the bill")
-    address: RequiredText = Field(title="Street or avenue")
-    address_number: RequiredText = Field(title="Street number")
-    city: RequiredText = Field(title="City")
-    zip_code: Cep = Field(title="Postal code (CEP)")
+    neighborhood: fields.Neighborhood = Field(title="Neighbourhood")
+    installation_number: fields.InstallationNumber = Field(title="Number printed on the bill")
+    address: fields.RequiredText = Field(title="Street or avenue")
+    address_number: fields.RequiredText = Field(title="Street number")
+    city: fields.RequiredText = Field(title="City")
+    zip_code: fields.Cep = Field(title="Postal code (CEP)")
 
 
-class Client(RequestModel):
+class Client(fields.RequestModel):
     """A valid client, normalised: CPF, CEP and phone as digits, blank optional fields as ``None``."""
 
-    external_id: OptionalText = Field(None, title="Partner tracking id")
-    cpf: Cpf = Field(title="Brazilian taxpayer number")
-    rg: OptionalText = Field(None, title="Identity document number")
-    number_on_dealership: RequiredText = Field(title="Client code at the utility")
-    enrollment: RequiredText = Field(title="Residence number")
-    first_name: RequiredText = Field(title="Given name")
-    last_name: RequiredText = Field(title="Family name")
-    email: Email = Field(None, title="E-mail address")
-    birthdate: Birthdate = Field(title="Date of birth")
-    phone_number: Phone = Field(None, title="Telephone number")
+    external_id: fields.OptionalText = Field(None, title="Partner tracking id")
+    cpf: fields.Cpf = Field(title="Brazilian taxpayer number")
+    rg: fields.OptionalText = Field(None, title="Identity document number")
+    number_on_dealership: fields.RequiredText = Field(title="Client code at the utility")
+    enrollment: fields.RequiredText = Field(title="Residence number")
+    first_name: fields.RequiredText = Field(title="Given name")
+    last_name: fields.RequiredText = Field(title="Family name")
+    email: fields.Email = Field(None, title="E-mail address")
+    birthdate: fields.Birthdate = Field(title="Date of birth")
+    phone_number: fields.Phone = Field(None, title="Telephone number")
     address: Address
 
 
@@ -115,22 +97,22 @@ DAY_FIRST: Final = re.compile(r"^([0-9]{2})/([0-9]{2})/([0-9]{4})")  # dates wit
 
 def is_possible_sale_id(sale_id: str) -> bool:
     """Tell whether a sale can have this id: one that no database can store is not looked up."""
-    return 0 < len(sale_id) <= SALE_ID_MAX and not UNSTORABLE.search(sale_id)
+    return 0 < len(sale_id) <= SALE_ID_MAX and not fields.UNSTORABLE.search(sale_id)
 
 
 def _check_client_id(value: Any) -> UUID:
     try:
-        return UUID(required_text(value))
+        return UUID(fields.required_text(value))
     except ValueError:
-        raise invalid("uuid", "Must be the UUID that the registration answered, or empty") from None
+        raise fields.invalid("uuid", "Must be the UUID that the registration answered, or empty") from None
 
 
 def _check_flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    text = required_text(value).lower()
+    text = fields.required_text(value).lower()
     if text not in YES | NO:
-        raise invalid("boolean", "Must be true or false")
+        raise fields.invalid("boolean", "Must be true or false")
     return text in YES
 
 
@@ -138,29 +120,29 @@ _FARTHEST: Final = timedelta(hours=16)  # PostgreSQL takes only offsets below th
 
 
 def _check_moment(value: Any) -> datetime:
-    text = required_text(value)
+    text = fields.required_text(value)
     try:
         moment = datetime.fromisoformat(DAY_FIRST.sub(r"\3-\2-\1", text))
         if abs(moment.utcoffset() or timedelta()) >= _FARTHEST:
             raise ValueError(text)
         return moment
     except ValueError:
-        raise invalid("moment", "Must be a time such as 2026-11-20T18:00:00-03:00") from None
+        raise fields.invalid("moment", "Must be a time such as 2026-11-20T18:00:00-03:00") from None
 
 
-SaleId = Annotated[str, BeforeValidator(text_of(longest=SALE_ID_MAX))]
+SaleId = Annotated[str, BeforeValidator(fields.text_of(longest=SALE_ID_MAX))]
 
 
-class SaleRecord(RequestModel):
+class SaleRecord(fields.RequestModel):
     """One sale; ``partner``, ``client_id`` and ``completed_at`` may be absent."""
 
     sale_id: SaleId
-    client_id: Annotated[UUID | None, optional(_check_client_id)] = None
-    utility_group: RequiredText
+    client_id: Annotated[UUID | None, fields.optional(_check_client_id)] = None
+    utility_group: fields.RequiredText
     is_client_financial_responsible: Annotated[bool, BeforeValidator(_check_flag)]
     created_at: Annotated[datetime, BeforeValidator(_check_moment)]
-    partner: OptionalText = None
-    completed_at: Annotated[datetime | None, optional(_check_moment)] = None
+    partner: fields.OptionalText = None
+    completed_at: Annotated[datetime | None, fields.optional(_check_moment)] = None
 
 
 EXAMPLE_CREDENTIALS: Final[dict[str, Any]] = {
@@ -216,27 +198,28 @@ HEADINGS: Final = {"answer": "Answer", "until": "Until", "text": "Text", "findin
 """The fields of an answer in a workbook, and the heading of each."""
 
 
-Answer = Annotated[AnswerKind, one_of(AnswerKind, "answer_kind")]
+Answer = Annotated[AnswerKind, fields.one_of(AnswerKind, "answer_kind")]
 
 _NEEDED: Final = {"until": {AnswerKind.WILL_COME}, "text": {AnswerKind.DISPUTED, AnswerKind.WAIVER_ASKED}}
 """The answers that need each field."""
 
 
-class FindingAnswer(RequestModel):
+class FindingAnswer(fields.RequestModel):
     """A partner's answer to one finding of its sales."""
 
     answer: Answer
     until: Annotated[
-        Birthdate | None,
+        fields.Birthdate | None,
         Field(None, validate_default=True, description="YYYY-MM-DD: the day by which it comes, for `willCome`."),
     ]
     text: Annotated[
-        OptionalText, Field(None, validate_default=True, description="Why, for `disputed` and `waiverAsked`.")
+        fields.OptionalText,
+        Field(None, validate_default=True, description="Why, for `disputed` and `waiverAsked`."),
     ]
 
     @field_validator("until", "text", mode="after")
     @classmethod
     def _is_there(cls, value: Any, info: ValidationInfo) -> Any:
         if value is None and info.data.get("answer") in _NEEDED[info.field_name or ""]:
-            raise invalid("missing", REQUIRED)
+            raise fields.invalid("missing", fields.REQUIRED)
         return value
