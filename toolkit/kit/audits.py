@@ -17,9 +17,9 @@ import pandas as pd
 from toolkit.audit.changes import BETWEEN, FindingChanges, changes_between
 from toolkit.audit.folder import Audit
 from toolkit.audit.folder import open_audit as open_folder
-from toolkit.contract.codes import CODES, Owner, names_of
+from toolkit.contract.codes import CODES, Owner
 from toolkit.contract.fields import pick_camel
-from toolkit.contract.findings import FindingStatus, Problem, Reason
+from toolkit.contract.findings import FindingStatus
 from toolkit.contract.waivers import Waiver
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.kit.process import operation
@@ -31,13 +31,13 @@ from toolkit.language import language as language_of
 from toolkit.message import Message
 from toolkit.progress import Progress
 from toolkit.reports import chosen, write_report
-from toolkit.reports.audited import ENDS_SOON, UNKNOWN_GROUP, Audited
+from toolkit.reports.audited import ENDS_SOON, Audited
 from toolkit.reports.json_document import changes_as_json, finding_records, summary, waiver_as_json
-from toolkit.reports.lists import BESIDE, TO_ACT_ON, section
+from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON, section
 from toolkit.reports.notices import headline, notices
+from toolkit.reports.page import charts
 from toolkit.reports.reading import read_audited
 from toolkit.reports.report import DEFAULT_FORMATS, List, Report, iso_exact, partner_folder, told_detail, tuples
-from toolkit.reports.wording import COLUMN_NAMES
 from toolkit.settings import expanded
 
 if TYPE_CHECKING:
@@ -237,16 +237,11 @@ class AuditResult:
         parts += unread(self._synced)
         parts += [] if self._unsealed is None else [remark("note", self._unsealed.message)]
         parts += _notes(report)
-        if result.sales:
-            parts.append(_grid("Sales by utility group", result.by_group.replace(UNKNOWN_GROUP, _("unknown"))))
-        if result.incomplete:
-            parts.append(_grid("What is missing, and why", result.missing))
-        problems = result.problems.loc[result.problems["sales"] > 0, ["problem", "sales"]]
-        if len(problems):
-            meanings = problems["problem"].map(names_of(Problem)).map(_)
-            parts.append(_grid("Problems", problems.assign(meaning=meanings)))
-        if result.open:
-            parts.append(_grid("Age of what is open, in days", result.ages))
+        for chart in charts(report):
+            rows = [[bar["name"], *(each["count"] for each in bar["segments"])] for bar in chart["bars"]]
+            if any(any(counts) for _name, *counts in rows):
+                parts.append(table(chart["title"], [chart["heading"], *chart["columns"].values()], rows))
+        parts += [self._list(PROBLEMS)] if (result.problems["sales"] > 0).any() else []
         return [*parts, say(f"\n{_('Folder of the audit')} {self.folder}")]
 
     def partners(self) -> Shown[pd.DataFrame]:
@@ -330,13 +325,6 @@ def open_audit(folder: str | Path) -> AuditResult:
 
 def _notes(report: Report) -> list[Part]:
     return [remark("note", text) for text in notices(report)]
-
-
-def _grid(heading: str, frame: pd.DataFrame) -> Part:
-    """Show a table as it is, its words and codes translated."""
-    names = {reason.value: CODES[reason].name for reason in Reason} | {"evidenceType": _("evidence type")}
-    columns = [names.get(each, COLUMN_NAMES.get(each, each)) for each in map(str, frame)]
-    return table(heading, columns, frame.to_numpy().tolist())
 
 
 def due_of(row: Any, zone: ZoneInfo) -> str:
