@@ -202,7 +202,6 @@ def _in_turn(submit: _Submit, reads: Iterable[_Read[R]]) -> Iterator[R]:
 def _fill(
     connection: Connection, session: DuckDBPyConnection, submit: _Submit, readings: Iterable[_WorkingTable]
 ) -> list[Future[None]]:
-    """Begin to fill these working tables."""
     filled = []
     for each in readings:
         session.execute(_empty_table(each.name, each.query.selected_columns))
@@ -352,7 +351,6 @@ def _versions(moment: datetime) -> sa.Select[Any]:
 
 
 def _in_range(number: sa.Column[Any]) -> sa.ColumnElement[bool]:
-    """Tell that a number is in the range that is read."""
     return number.between(sa.bindparam("first", type_=sa.BigInteger), sa.bindparam("last", type_=sa.BigInteger))
 
 
@@ -375,7 +373,6 @@ def _insert(
     cursor: Any,
     session: DuckDBPyConnection,
 ) -> None:
-    """Put the rows of a query into a working table."""
     cursor.execute(literal(query))
     rows = cursor.fetch_record_batch()  # noqa: F841  # DuckDB finds it by its name
     try:

@@ -144,7 +144,6 @@ def _catalogue(session: Any, deadlines: Deadlines) -> pa.Table:
 
 
 def _holding(waivers: Sequence[Waiver], day: date) -> pa.Table:
-    """Return the waivers that hold on a day."""
     rows = [
         {name: getattr(each, name) for name in _NAMED} | {"waiver_id": str(each.id), "last": each.end}
         for each in waivers

@@ -357,7 +357,6 @@ class Audit:
 
     @property
     def _rows(self) -> dict[str, str]:
-        """The rows of each table as DuckDB reads them."""
         found = {}
         for name in dict.fromkeys((*_FIRST, *self.facts.parts)):
             files = self.facts.parts[name].files if name in self.facts.parts else ()

@@ -244,7 +244,6 @@ def _with_attempts(sales: Table, files: Table) -> Table:
 
 
 def _with_status(sales: Table) -> Table:
-    """Add the status of each sale."""
     lacking = ~_reached(sales, REPLACES_ALL) & ibis.or_(*(_lacks(sales, named) for named in _named()))
     status = ibis.cases(
         (ibis.or_(*_conflicts(sales).values()), str(Status.CONFLICT)),
@@ -292,7 +291,6 @@ def _reached(sales: Table, *types: EvidenceType, state: EvidenceState = Evidence
 
 
 def _lacks(sales: Table, named: EvidenceType) -> BooleanValue:
-    """Tell whether a sale without conflict lacks this type."""
     return ibis.or_(*(lacks for lacks, _ in _requirements(sales, named)))
 
 
@@ -335,7 +333,6 @@ def _named() -> list[EvidenceType]:
 
 
 def _where(condition: BooleanValue, text: str) -> StringValue:
-    """Return the text where the condition holds, null elsewhere."""
     return ibis.cases((condition, str(text)))
 
 

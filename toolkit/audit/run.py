@@ -133,8 +133,6 @@ def make_audit(
 
 @dataclass(frozen=True)
 class _Work:
-    """One audit that is being made."""
-
     database: Database
     plan: AuditPlan
     draft: Path
@@ -243,7 +241,6 @@ class _Work:
         return TablePart(0, tuple(PartFile(each, store.sha256(prefix + each)) for each in own or [place]))
 
     def _source(self, snapshot: Connection, behind: float | None, reading: ServiceReading | None) -> Source:
-        """Return what the audit rests on."""
         signed = newest_checkpoint(snapshot, self.moment)
         embedded = {"database": self.database.embedded, "bucket": self.plan.embedded_bucket}
         hidden, copied = hidden_and_copied(snapshot)

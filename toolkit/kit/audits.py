@@ -301,7 +301,6 @@ class AuditResult:
         return Report(result, self._zone, language=current_language())
 
     def _list(self, of: List) -> Part:
-        """Show a list of the report."""
         found = section(of, self._report(self.numbers))
         return table(found.title, [*found.columns], found.rows(IN_A_NOTEBOOK), total=found.total)
 

@@ -229,7 +229,6 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
 
 
 def _fields(folder: Path, entry: bytes) -> BundleVerdict:
-    """Check the fields of an entry that were opened."""
     files = sorted(folder.glob(f"*{OPENED}"))
     for file in files:
         key, _, rest = _read(folder, file.name).decode("utf-8", "replace").partition("\n")

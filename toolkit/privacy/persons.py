@@ -339,7 +339,6 @@ def beyond_periods(
 
 
 def _sales_with_requests(connection: Connection, keys: LogKeys) -> set[str]:
-    """Return the sales of persons who have an open request."""
     subjects = {each.subject for each in requests_at(connection) if each.answered_at is None}
     if not subjects:
         return set()

@@ -85,12 +85,10 @@ COLUMNS: Final[Mapping[str, tuple[str, Words]]] = {
 
 
 def _same(*headings: str) -> dict[str, float]:
-    """Return columns of the same width."""
     return dict.fromkeys(headings, 1.0)
 
 
 def _missing(report: Report) -> pd.DataFrame:
-    """Return one row a missing piece."""
     rows = report.result.rows[["saleId", "utilityGroup", "missing", "reasons", "partner", "createdAt", "ageDays"]]
     rows = rows[rows["missing"] != ""]
     texts = (pa.array(rows[each].astype("str"), pa.string()) for each in ("missing", "reasons"))

@@ -342,7 +342,6 @@ def asset(*names: str) -> Markup:
 
 @cache
 def _fills() -> Markup:
-    """Return the style of what has the colour of a code."""
     light, dark = (
         "\n".join(
             f".fill-{code} {{ fill: {each[at]}; background: {each[at]}; }}" for code, each in COLOURS.items()

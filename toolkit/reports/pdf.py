@@ -103,7 +103,6 @@ def _content(report: Report) -> dict[str, Any]:
 
 
 def _figures(report: Report) -> dict[str, int]:
-    """Return the figures on top."""
     result, language, say = report.result, report.language, report.language.text
     if not result.open:
         return {}

@@ -281,7 +281,6 @@ def _waivers(audit: Audit, today: date) -> tuple[Waiver, ...]:
 
 
 def _reviews(audit: Audit) -> Reviews:
-    """Read the reviews of an audit folder, if it has that table."""
     if "reviews" not in audit.facts.parts:
         return Reviews()
     today = audit.facts.as_of
