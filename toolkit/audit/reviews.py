@@ -27,16 +27,8 @@ from toolkit.contract.rules import EvidenceState
 from toolkit.contract.scorecards import Question, Scorecard
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
-from toolkit.database.tables import (
-    evidence_observations,
-    new_id,
-    object_observations,
-    review_answers,
-    review_draws,
-    review_turns,
-    withdrawals,
-)
 from toolkit.database.tables import moment as time
+from toolkit.database.tables import new_id, review_answers, review_draws, review_turns
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, ReviewRefused
 from toolkit.log.events import record_event
 from toolkit.message import Message
@@ -247,10 +239,10 @@ def looks_at(connection: Connection, sale_id: str) -> Sequence[Row[Any]]:
 
 
 _DRAWN_BEFORE: Final = sa.text(
-    f"""
-    SELECT object_id FROM {review_turns} GROUP BY object_id, draw_id
+    """
+    SELECT object_id FROM audit.review_turns GROUP BY object_id, draw_id
     EXCEPT
-    SELECT object_id FROM {review_turns} AS turn JOIN {review_answers} AS answer ON answer.turn_id = turn.id
+    SELECT object_id FROM audit.review_turns AS turn JOIN audit.review_answers ON turn_id = turn.id
     GROUP BY object_id HAVING max(ends_on) <= :today
     """
 )
@@ -279,53 +271,53 @@ _DRAW: Final = f"""
 """Weighted sampling without replacement: the smallest of -ln(u) / weight, u from the SHA-256 of seed and id."""
 
 _TAKE: Final = sa.text(
-    f"""
+    """
     WITH free AS (
-        SELECT turn.id, record.sale_id AS of_sale FROM {review_turns} AS turn
-        JOIN {object_observations} AS object ON object.id = turn.object_id AND object.gone_at IS NULL
-        JOIN {evidence_observations} AS record
+        SELECT turn.id, record.sale_id AS of_sale FROM audit.review_turns AS turn
+        JOIN audit.object_observations AS object ON object.id = turn.object_id AND object.gone_at IS NULL
+        JOIN audit.evidence_observations AS record
             ON record.evidence_id = turn.evidence_id AND record.gone_at IS NULL AND object_key = object.key
         WHERE (turn.claimed_until IS NULL OR turn.claimed_until <= :now OR turn.claimed_by = :person)
-          AND NOT EXISTS (SELECT FROM {review_answers} WHERE turn_id = turn.id)
+          AND NOT EXISTS (SELECT FROM audit.review_answers WHERE turn_id = turn.id)
           AND NOT EXISTS (
-              SELECT FROM {withdrawals}
+              SELECT FROM audit.withdrawals
               WHERE evidence_id = turn.evidence_id AND sale_id IN ('', turn.sale_id, record.sale_id)
           )
           AND NOT EXISTS (
-              SELECT FROM {review_turns} AS other LEFT JOIN {review_answers} AS answer ON answer.turn_id = other.id
+              SELECT FROM audit.review_turns AS other LEFT JOIN audit.review_answers ON turn_id = other.id
               WHERE other.draw_id = turn.draw_id AND other.evidence_id = turn.evidence_id
-                AND other.turn < turn.turn AND (answer.id IS NULL OR answer.person = :person)
+                AND other.turn < turn.turn AND (turn_id IS NULL OR person = :person)
           )
         ORDER BY turn.claimed_by IS DISTINCT FROM :person, turn.turn DESC, turn.id
         LIMIT :most FOR UPDATE OF turn SKIP LOCKED
     )
-    UPDATE {review_turns} AS turn SET claimed_by = :person, claimed_until = :until
-    FROM free, {review_draws} AS draw
+    UPDATE audit.review_turns AS turn SET claimed_by = :person, claimed_until = :until
+    FROM free, audit.review_draws AS draw
     WHERE turn.id = free.id AND draw.id = draw_id RETURNING turn.*, of_sale, scorecard
     """
 )
 
 _CLAIMED: Final = sa.text(
-    f"""
+    """
     SELECT turn.*, object_id AS object, key, etag, size, scorecard,
            coalesce(record.sale_id, turn.sale_id) AS of_sale,
            EXISTS (
-               SELECT FROM {review_turns} AS first JOIN {review_answers} AS answer ON turn_id = first.id
+               SELECT FROM audit.review_turns AS first JOIN audit.review_answers AS answer ON turn_id = first.id
                WHERE first.draw_id = turn.draw_id AND first.evidence_id = turn.evidence_id AND first.turn = 1
-                 AND failures <> '{{}}'
+                 AND failures <> '{}'
            ) AS first_failed,
            EXISTS (
-               SELECT FROM {review_turns} AS later
+               SELECT FROM audit.review_turns AS later
                WHERE later.draw_id = turn.draw_id AND later.evidence_id = turn.evidence_id
                  AND later.turn > turn.turn
            ) AS followed
-    FROM {review_turns} AS turn
-    JOIN {review_draws} AS draw ON draw.id = draw_id
-    JOIN {object_observations} AS object ON object.id = object_id
-    LEFT JOIN {evidence_observations} AS record
+    FROM audit.review_turns AS turn
+    JOIN audit.review_draws AS draw ON draw.id = draw_id
+    JOIN audit.object_observations AS object ON object.id = object_id
+    LEFT JOIN audit.evidence_observations AS record
         ON record.evidence_id = turn.evidence_id AND record.gone_at IS NULL
     WHERE turn.evidence_id = :evidence AND claimed_by = :person
-      AND NOT EXISTS (SELECT FROM {review_answers} WHERE turn_id = turn.id)
+      AND NOT EXISTS (SELECT FROM audit.review_answers WHERE turn_id = turn.id)
     ORDER BY turn.id DESC LIMIT 1 FOR UPDATE OF turn
     """
 )
@@ -333,12 +325,12 @@ _CLAIMED: Final = sa.text(
 and whether a further one is planned."""
 
 _LOOKS_AT: Final = sa.text(
-    f"""
+    """
     SELECT turn.evidence_id, turn.evidence_type, turn, reviewer, answered_at, failures, ends_on,
            object.gone_at IS NULL AS current
-    FROM {review_turns} AS turn JOIN {review_answers} AS answer ON turn_id = turn.id
-    JOIN {object_observations} AS object ON object.id = object_id
-    LEFT JOIN {evidence_observations} AS record
+    FROM audit.review_turns AS turn JOIN audit.review_answers AS answer ON turn_id = turn.id
+    JOIN audit.object_observations AS object ON object.id = object_id
+    LEFT JOIN audit.evidence_observations AS record
         ON record.evidence_id = turn.evidence_id AND record.gone_at IS NULL
     WHERE coalesce(record.sale_id, turn.sale_id) = :sale ORDER BY answered_at, turn.id
     """
@@ -357,17 +349,17 @@ def looks_until(moment: datetime) -> sa.TextualSelect:
     return query.columns(**types)
 
 
-_LOOKS: Final = f"""
-    SELECT {{}}
+_LOOKS: Final = """
+    SELECT {}
     FROM (
         SELECT turn.*, as_of AS drawn_from, seed, (plan ->> 'perPartner')::bigint AS per_partner,
                (plan ->> 'secondShare')::double precision AS second_share, reviewer, given.key AS question,
                given.value AS answer, given.key = ANY (failures) AS critical, answered_at, ends_on,
                (SELECT asked ->> 'text' FROM jsonb_array_elements(scorecard -> 'question') AS asked
                 WHERE asked ->> 'id' = given.key) AS words
-        FROM {review_turns} AS turn
-        JOIN {review_draws} AS draw ON draw.id = draw_id
-        LEFT JOIN {review_answers} AS kept ON turn_id = turn.id AND answered_at <= :moment
+        FROM audit.review_turns AS turn
+        JOIN audit.review_draws AS draw ON draw.id = draw_id
+        LEFT JOIN audit.review_answers AS kept ON turn_id = turn.id AND answered_at <= :moment
         LEFT JOIN LATERAL jsonb_each_text(answers) AS given ON TRUE
         WHERE added_at <= :moment
     ) AS look
