@@ -177,7 +177,7 @@ class _Work:
                 raise _nothing(self.run is not None, self.moment, source.database)
             raised = [] if reading is None else list(map(code_of, reading.raised))
             today = self.plan.deadlines.day_of(self.moment)
-            if any(each.overdue(today) for each in requests_at(snapshot, self.moment)):
+            if any(each.state == "overdue" for each in requests_at(snapshot, today, self.moment)):
                 raised.append(REQUEST_OVERDUE)
             find_present(session, of_files, raised)
             if connection is not None:

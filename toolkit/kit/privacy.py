@@ -36,7 +36,7 @@ from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
 from toolkit.privacy import persons
 from toolkit.privacy.erasure import Erasure, ErasurePlan, erase, pending, plan_erasure, replay, unlisted
-from toolkit.privacy.persons import KnownPerson, PersonRequest, SaleOfPerson
+from toolkit.privacy.persons import KnownPerson, SaleOfPerson
 from toolkit.privacy.searching import search
 
 if TYPE_CHECKING:
@@ -226,32 +226,27 @@ class Privacy:
         document = [pick_camel(each, *each._fields) for each in found]
         return Shown(found, [table("Holds", columns, rows)], {"holds": document})
 
-    def request(self, cpf: str, right: Right, received: date | None = None) -> PersonRequest:
+    def request(self, cpf: str, right: Right, received: date | None = None) -> Row[Any]:
         """Note a request of a person; it is due in 15 days. The CPF is kept as a keyed hash."""
         kit = self._kit
         subject, day = persons.subject_of(cpf, kit.log_keys), received or kit.today()
         return persons.add_request(kit.database, subject, right, day, today=kit.today())
 
-    def requests(self, cpf: str | None = None) -> Shown[Sequence[PersonRequest]]:
+    def requests(self, cpf: str | None = None) -> Shown[Sequence[Row[Any]]]:
         """List requests, all of them or those of one person; overdue ones need attention."""
         kit = self._kit
         with kit.database.transaction() as connection:
-            found = persons.requests_at(connection)
+            found = persons.requests_at(connection, kit.today())
         if cpf is not None:
             subject = persons.subject_of(cpf, kit.log_keys)
             found = [each for each in found if each.subject == subject]
-        today = kit.today()
-        states = {each.id: _state(each, today) for each in found}
         rows = [
-            (each.id, _(states[each.id]), _(Right(each.right).text), each.received_on, each.due_on, each.basis)
+            (each.id, _(each.state), _(Right(each.right).text), each.received_on, each.due_on, each.basis)
             for each in found
         ]
         columns = ["id", "state", "right", "received", "due", "basis"]
-        document = [
-            pick_camel(each, "id", "right", "received_on", "due_on", "outcome") | {"state": states[each.id]}
-            for each in found
-        ]
-        attention = any(each.overdue(today) for each in found)
+        document = [pick_camel(each, "id", "right", "received_on", "due_on", "outcome", "state") for each in found]
+        attention = any(each.state == "overdue" for each in found)
         return Shown(found, [table("Requests of persons", columns, rows)], {"requests": document}, attention)
 
     def close(self, request: UUID, outcome: AnswerOutcome, *, basis: str, by: str) -> None:
@@ -391,9 +386,3 @@ def _rows(found: Sequence[SaleOfPerson]) -> list[tuple[object, ...]]:
 
 def _sale_document(sale: SaleOfPerson) -> dict[str, Any]:
     return {"saleId": sale.id} | pick_camel(sale, "partner", "records", "kept")
-
-
-def _state(request: PersonRequest, today: date) -> str:
-    if request.outcome is not None:
-        return request.outcome
-    return "overdue" if request.overdue(today) else "open"

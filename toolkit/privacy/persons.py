@@ -216,24 +216,6 @@ def release_hold(database: Database, hold: UUID, *, reason: str, by: str) -> Non
         record_event(connection, CustodyEvent.HOLD_RELEASED, now, {"hold": str(hold), "by": by, "reason": reason})
 
 
-@dataclass(frozen=True, slots=True)
-class PersonRequest:
-    """A request of a person, and how it was answered, if it was."""
-
-    id: UUID
-    subject: str
-    right: str
-    received_on: date
-    due_on: date
-    outcome: str | None = None
-    basis: str | None = None
-    answered_at: datetime | None = None
-
-    def overdue(self, today: date) -> bool:
-        """Tell whether the day for the answer has passed."""
-        return self.answered_at is None and self.due_on < today
-
-
 def subject_of(cpf: str, keys: LogKeys) -> str:
     """Return the keyed hash under which requests keep a CPF.
 
@@ -245,38 +227,41 @@ def subject_of(cpf: str, keys: LogKeys) -> str:
     return hmac.new(keys.keys[-1].encode(), digits_of(cpf).encode(), sha256).hexdigest()
 
 
-def add_request(database: Database, subject: str, right: Right, received: date, *, today: date) -> PersonRequest:
-    """Note a request; it is due 15 days after the day on which it came.
+def add_request(database: Database, subject: str, right: Right, received: date, *, today: date) -> sa.Row[Any]:
+    """Note a request, and return its row; it is due 15 days after the day on which it came.
 
     Raises:
         PrivacyRefused: that day lies in the future.
     """
     if received > today:
         raise PrivacyRefused("A request came on a day that has been.")
-    due = received + timedelta(days=ANSWER_DAYS)
-    request = PersonRequest(new_id(), subject, str(right), received, due)
-    row = {name: getattr(request, name) for name in ("id", "subject", "right", "received_on", "due_on")}
+    row = {"id": new_id(), "subject": subject, "right": str(right), "account": database.account}
+    row |= {"received_on": received, "due_on": received + timedelta(days=ANSWER_DAYS)}
     with database.transaction() as connection:
         now = stamp(connection)
-        connection.execute(sa.insert(privacy_requests), row | {"added_at": now, "account": database.account})
-        detail = {"request": str(request.id), "right": str(right), "subject": subject}
+        insert = sa.insert(privacy_requests).values(row | {"added_at": now}).returning(privacy_requests)
+        detail = {"request": str(row["id"]), "right": str(right), "subject": subject}
         record_event(connection, CustodyEvent.REQUESTED, now, detail)
-    return request
+        return connection.execute(insert).one()
 
 
-def requests_at(connection: Connection, moment: datetime | None = None) -> list[PersonRequest]:
-    """Return the requests that had come by then, those without an answer first, by the day for it."""
+def requests_at(connection: Connection, today: date, moment: datetime | None = None) -> Sequence[sa.Row[Any]]:
+    """Return the requests that had come by then, those without an answer first, by the day for it.
+
+    The ``state`` of each is ``open``, ``overdue``, or the outcome.
+    """
     of, answer = privacy_requests.c, privacy_answers.c
     known = sa.true() if moment is None else answer.answered_at <= moment
+    state = sa.func.coalesce(answer.outcome, sa.case((of.due_on < today, "overdue"), else_="open"))
     query = (
         sa.select(of.id, of.subject, of.right, of.received_on, of.due_on)
-        .add_columns(answer.outcome, answer.basis, answer.answered_at)
+        .add_columns(answer.outcome, answer.basis, answer.answered_at, state.label("state"))
         .outerjoin(privacy_answers, sa.and_(answer.request_id == of.id, known))
         .order_by(answer.answered_at.is_not(None), of.due_on, of.id)
     )
     if moment is not None:
         query = query.where(of.added_at <= moment)
-    return [PersonRequest(*row) for row in connection.execute(query)]
+    return connection.execute(query).all()
 
 
 def close_request(database: Database, request: UUID, outcome: AnswerOutcome, *, basis: str, by: str) -> None:
@@ -287,7 +272,7 @@ def close_request(database: Database, request: UUID, outcome: AnswerOutcome, *, 
     """
     basis, by = stated(PrivacyRefused, basis, by)
     with database.transaction() as connection:
-        known = {each.id: each for each in requests_at(connection)}
+        known = {each.id: each for each in requests_at(connection, database.clock().date())}
         if request not in known:
             raise PrivacyRefused("There is no request with the id {}.", request)
         if known[request].answered_at is not None:
@@ -333,13 +318,13 @@ def beyond_periods(
     types = sa.select(of.sale_id).where(among(of.evidence_type, limited))
     others = sa.select(of.sale_id).where(~among(of.evidence_type, limited), of.sale_id.is_not(None))
     wanted = sa.and_(sales.c.id.in_(types), sales.c.id.not_in(others))
-    asking = _sales_with_requests(connection, keys)
+    asking = _sales_with_requests(connection, now.date(), keys)
     found = sales_of(connection, wanted, plan, zone, now)
     return [each.id for each in found if each.kept is None and each.id not in asking]
 
 
-def _sales_with_requests(connection: Connection, keys: LogKeys) -> set[str]:
-    subjects = {each.subject for each in requests_at(connection) if each.answered_at is None}
+def _sales_with_requests(connection: Connection, today: date, keys: LogKeys) -> set[str]:
+    subjects = {each.subject for each in requests_at(connection, today) if each.answered_at is None}
     if not subjects:
         return set()
     query = sa.select(sales.c.id, clients.c.cpf).join(clients, clients.c.id == sales.c.client_id)
