@@ -57,17 +57,7 @@ from toolkit.reports.audited import AGE_BANDS, OF_FINDINGS, OLDER, UNKNOWN_GROUP
 from toolkit.reports.lists import Cell, Section, cell_text, sections_beside
 from toolkit.reports.notices import acting, headline, notices, provenance
 from toolkit.reports.report import TITLE, Report, iso, iso_column, told_detail, tuples
-from toolkit.reports.wording import (
-    COLOURS,
-    NOBODY,
-    SEVERITY_NAMES,
-    STATUS_NAMES,
-    TYPE_NAMES,
-    filters,
-    page_words,
-    script_words,
-    told,
-)
+from toolkit.reports.wording import told
 
 WIDTH: Final = 100.0  # the width of the longest bar, in units of its drawing
 
@@ -78,7 +68,7 @@ def charts(report: Report) -> list[dict[str, Any]]:
     ``columns`` has the name of each code that a segment of the ``bars`` can have.
     """
     result, language, say = report.result, report.language, report.language.text
-    statuses, missing = told(STATUS_NAMES, language), result.missing_shown
+    statuses, missing = told(wording.STATUS_NAMES, language), result.missing_shown
     return [
         {
             "name": "group",
@@ -105,7 +95,7 @@ def charts(report: Report) -> list[dict[str, Any]]:
             "about": say("Incomplete sales that lack each piece, by how far the best attempt at it got"),
             "heading": say("Evidence"),
             "columns": told(names_of(missing.columns[1:]), language),
-            "bars": _bars(missing, told(TYPE_NAMES, language), language),
+            "bars": _bars(missing, told(wording.TYPE_NAMES, language), language),
         },
     ]
 
@@ -117,7 +107,7 @@ def shares(report: Report) -> list[dict[str, Any]]:
     names = (
         language.count("compliant", "compliant", result.compliant),
         language.count("incomplete", "incomplete", result.incomplete),
-        language.text(STATUS_NAMES[Status.CONFLICT]),
+        language.text(wording.STATUS_NAMES[Status.CONFLICT]),
     )
     return [
         each | {"name": name, "percent": language.percent(each["length"] / WIDTH)}
@@ -186,7 +176,7 @@ def _template(language: Language) -> Template:
     environment.install_gettext_translations(language.translations, newstyle=True)  # type: ignore[attr-defined]
     environment.filters["number"] = language.number
     environment.filters["listed"] = items
-    environment.filters["named"] = told(TYPE_NAMES, language).get
+    environment.filters["named"] = told(wording.TYPE_NAMES, language).get
     environment.filters["breakable"] = lambda code: _linked(code, "")
     return environment.get_template("page.html.j2")
 
@@ -210,11 +200,11 @@ def _context(report: Report) -> dict[str, Any]:
         "lines": tuples(result.rows.head(STATIC_ROWS)),
         "day": report.day,
         "shown": min(len(result.rows), STATIC_ROWS),
-        "filters": filters(report),
+        "filters": wording.filters(report),
         "sections": sections,
         "contents": [(each["name"], each["title"], each["total"]) for each in sections if each["rows"]],
         "files": [report.file_name(each) for each in report.formats if each != "html"],
-        "words": page_words(language),
+        "words": wording.page_words(language),
         "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
         "codes": told(wording.MEANINGS, language),
         "provenance": provenance(report),
@@ -279,7 +269,7 @@ def _linked(text: str, query: str) -> Markup:
 
 def _order(heading: str, cell: Cell, report: Report) -> float | str | None:
     """Return what a cell is sorted by, where that is not its text."""
-    weights = [*map(report.language.text, SEVERITY_NAMES.values())] if heading == "Weight" else []
+    weights = [*map(report.language.text, wording.SEVERITY_NAMES.values())] if heading == "Weight" else []
     if cell in weights:
         return weights.index(str(cell))
     return cell.isoformat() if isinstance(cell, date) else cell if isinstance(cell, int | float) else None
@@ -289,7 +279,8 @@ def _links(name: str, row: Mapping[str, Cell], report: Report) -> list[str]:
     """Return the filters that the cells of a row lead to, as queries."""
     links: dict[str, dict[str, Any]] = {}
     if name == "partners":
-        own = {"partner": NOBODY if row["Partner"] == report.language.text("no partner") else row["Partner"]}
+        nobody = row["Partner"] == report.language.text("no partner")
+        own = {"partner": wording.NOBODY if nobody else row["Partner"]}
         links = {
             "Partner": own if row["incomplete"] or row["in conflict"] else {},
             "incomplete": own | {"status": str(Status.INCOMPLETE)},
@@ -305,11 +296,12 @@ def _data(report: Report) -> dict[str, Any]:
     """Return what the script of the page needs beside the sales: the words for codes, and the files."""
     result, payers = report.result, _PAYERS.items()
     for_excel = report.excel or report.language.code == "pt-BR"  # for people, the CSV that the page saves
+    sentences = wording.script_words(asset(*SCRIPTS), report.language)
     return {
         "language": report.language.code,
         "asOf": report.as_of,
         "offset": iso(result.facts.as_of, report.timezone)[19:],
-        "words": page_words(report.language) | {"sentences": script_words(asset(*SCRIPTS), report.language)},
+        "words": {**wording.page_words(report.language), "sentences": sentences},
         "ages": [[band, last] for band, last in AGE_BANDS.items()],
         "older": OLDER,
         "months": [report.language.day(date(2000, month, 1)) for month in range(1, 13)],
@@ -344,7 +336,8 @@ def asset(*names: str) -> Markup:
 def _fills() -> Markup:
     light, dark = (
         "\n".join(
-            f".fill-{code} {{ fill: {each[at]}; background: {each[at]}; }}" for code, each in COLOURS.items()
+            f".fill-{code} {{ fill: {each[at]}; background: {each[at]}; }}"
+            for code, each in wording.COLOURS.items()
         )
         for at in (0, 1)
     )

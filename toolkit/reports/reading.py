@@ -29,19 +29,8 @@ from toolkit.contract.rules import GROUP_RULES, EvidenceState
 from toolkit.contract.service_rows import ServiceChange
 from toolkit.contract.waivers import Waiver
 from toolkit.message import recognised
-from toolkit.reports.audited import (
-    AGE_BANDS,
-    COMPLETED_DAYS,
-    FEW,
-    MONTHS,
-    MOST,
-    OF_FINDINGS,
-    OLDER,
-    ROW_COLUMNS,
-    UNKNOWN_GROUP,
-    Audited,
-    Reviews,
-)
+from toolkit.reports import audited
+from toolkit.reports.audited import AGE_BANDS, Audited, Reviews
 from toolkit.reports.report import MOMENTS
 
 
@@ -105,11 +94,11 @@ def uncounted(source: Source) -> Source:
 
 _CENSUS: Final = f"""
     SELECT 'utilityGroup' AS of, CASE WHEN utility_group IN ({", ".join(f"'{each}'" for each in UtilityGroup)})
-        THEN utility_group ELSE '{UNKNOWN_GROUP}' END AS row, status AS name, count(*) AS sales
+        THEN utility_group ELSE '{audited.UNKNOWN_GROUP}' END AS row, status AS name, count(*) AS sales
     FROM verdicts GROUP BY ALL
     UNION ALL SELECT 'ageDays', CASE
         {" ".join(f"WHEN created_at > $1 - INTERVAL {d + 1} DAY THEN '{band}'" for band, d in AGE_BANDS.items())}
-        ELSE '{OLDER}' END, status, count(*)
+        ELSE '{audited.OLDER}' END, status, count(*)
     FROM verdicts WHERE status <> '{Status.COMPLIANT}' GROUP BY ALL
     UNION ALL SELECT 'evidenceType', piece, reason, count(*) FROM (
         SELECT unnest(string_split(missing, '{SEPARATOR}')) AS piece,
@@ -134,8 +123,8 @@ _TOLD: Final = f"""
             ) AS owners
         FROM findings GROUP BY sale_id
     )
-    SELECT {", ".join(f'{ours} AS "{name}"' for name, ours in ROW_COLUMNS.items() if ours != "age_days")},
-        due_at AS "dueAt", {", ".join(f"coalesce({each}, 0) AS {each}" for each in OF_FINDINGS[1:-1])},
+    SELECT {", ".join(f'{ours} AS "{name}"' for name, ours in audited.ROW_COLUMNS.items() if ours != "age_days")},
+        due_at AS "dueAt", {", ".join(f"coalesce({each}, 0) AS {each}" for each in audited.OF_FINDINGS[1:-1])},
         coalesce(owners, '') AS owners, CASE WHEN verdicts.status = '{Status.COMPLIANT}' THEN 2
             WHEN starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}') THEN 0 ELSE 1 END AS rank
     FROM verdicts LEFT JOIN clients USING (client_id) LEFT JOIN acting USING (sale_id)
@@ -144,8 +133,8 @@ _TOLD: Final = f"""
 
 _COMPLETED: Final = f"""
     SELECT sale_id AS "saleId", partner, completed_at AS "completedAt", status FROM verdicts
-    WHERE completed_at > $1 - INTERVAL {COMPLETED_DAYS} DAY AND completed_at <= $1
-    QUALIFY row_number() OVER (PARTITION BY partner ORDER BY completed_at DESC, sale_id) <= {MOST}
+    WHERE completed_at > $1 - INTERVAL {audited.COMPLETED_DAYS} DAY AND completed_at <= $1
+    QUALIFY row_number() OVER (PARTITION BY partner ORDER BY completed_at DESC, sale_id) <= {audited.MOST}
     ORDER BY completed_at DESC, sale_id
 """
 
@@ -178,7 +167,7 @@ _PARTNER_MONTHS: Final = f"""
         median(business_days_open) FILTER (mended) AS "medianDays", count(*) FILTER ({_STANDING}) AS "stillOpen",
         count(*) FILTER (
             waiver_id IS NULL AND due_at < until AND (told_at IS NULL OR told_at > due_at)) AS "lateUntold"
-    FROM theirs WHERE opened_at > $1 - INTERVAL {MONTHS} MONTH
+    FROM theirs WHERE opened_at > $1 - INTERVAL {audited.MONTHS} MONTH
     GROUP BY ALL ORDER BY month DESC, "stillOpen" DESC, partner
 """
 
@@ -246,25 +235,25 @@ def _totals(audit: Audit) -> dict[str, Any]:
         )
 
     demanded = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
-    groups = grid("utilityGroup", [*UtilityGroup, UNKNOWN_GROUP], Status)
+    groups = grid("utilityGroup", [*UtilityGroup, audited.UNKNOWN_GROUP], Status)
     problems = grid("problem", Problem, ["sales"])
     problems.insert(1, "severity", [str(CODES[each].severity) for each in Problem])
     return {
         "coverage": {each: numbers.pop(column) for each, column in COVERAGES.items()},
-        "by_group": groups[(groups["utilityGroup"] != UNKNOWN_GROUP) | groups[[*Status]].any(axis=1)],
+        "by_group": groups[(groups["utilityGroup"] != audited.UNKNOWN_GROUP) | groups[[*Status]].any(axis=1)],
         "missing": grid("evidenceType", [each for each in EvidenceType if each in demanded], Reason),
         "problems": problems,
-        "ages": grid("ageDays", [*AGE_BANDS, OLDER], [Status.INCOMPLETE, Status.CONFLICT]),
+        "ages": grid("ageDays", [*AGE_BANDS, audited.OLDER], [Status.INCOMPLETE, Status.CONFLICT]),
         **numbers,
     }
 
 
 def _told(audit: Audit) -> pd.DataFrame:
-    found = _table(audit, _TOLD, few=(*FEW, "owners"), order=("rank", "createdAt", "saleId"))
+    found = _table(audit, _TOLD, few=(*audited.FEW, "owners"), order=("rank", "createdAt", "saleId"))
     for name in (*MOMENTS, "dueAt"):
         found[name] = pd.to_datetime(found[name], utc=True).astype("datetime64[us, UTC]")
     found["ageDays"] = (audit.facts.as_of - found["createdAt"]).dt.days.clip(lower=0)
-    return found[[*ROW_COLUMNS, *OF_FINDINGS]]
+    return found[[*audited.ROW_COLUMNS, *audited.OF_FINDINGS]]
 
 
 def _partner_months(audit: Audit) -> pd.DataFrame:
