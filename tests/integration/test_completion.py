@@ -170,7 +170,7 @@ def gate(database, bucket, sale):
 
 
 def reasons(found):
-    return {piece.evidence_type: piece.reason for piece in found.verdict.missing}
+    return {piece["evidence_type"]: piece["reason"] for piece in found["missing"]}
 
 
 def test_a_file_that_was_found_unusable_does_not_count_and_a_new_version_does(
@@ -179,17 +179,17 @@ def test_a_file_that_was_found_unusable_does_not_count_and_a_new_version_does(
     upload(EvidenceType.POV, tone())
     _, key = upload(EvidenceType.DOC_CONTRATANTE, pdf()[:200])
     assert reasons(gate()) == {}  # nobody has looked at them yet
-    assert [each.not_examined for each in gate().types if each.files] == [1, 1]
+    assert [each.not_examined for each in gate()["evidences"] if each.files] == [1, 1]
 
     sync()
     verify_contents(database, bucket)
     found = gate()
     assert reasons(found) == {"DOC_CONTRATANTE": Reason.UNUSABLE}
-    assert not found.may_be_completed
-    assert [each.not_examined for each in found.types if each.files] == [0]
+    assert not found["may_be_completed"]
+    assert [each.not_examined for each in found["evidences"] if each.files] == [0]
 
     put(key)
-    assert gate().may_be_completed
+    assert gate()["may_be_completed"]
     delete(key)
     assert reasons(gate()) == {"DOC_CONTRATANTE": Reason.VANISHED}
 
@@ -199,13 +199,15 @@ def test_the_gate_and_the_completion_agree(gate, upload, database, bucket):
     upload(EvidenceType.DOC_CONTRATANTE, pdf())
     withdraw(database, pov, reason="Wrong sale", withdrawn_by="ana", approved_by="bruno")
     assert reasons(gate()) == {"POV": Reason.WITHDRAWN}
-    assert complete_sale(database, bucket, "S-1").verdict == gate().verdict
+    verdict, told = complete_sale(database, bucket, "S-1").verdict, gate()
+    assert reasons(told) == {piece.evidence_type: piece.reason for piece in verdict.missing}
+    assert (told["status"], told["problems"]) == (verdict.status, list(verdict.problems))
 
     upload(EvidenceType.POV, tone())
-    assert gate().may_be_completed
+    assert gate()["may_be_completed"]
     completed = complete_sale(database, bucket, "S-1").completed_at
     after = gate()
-    assert (after.completed_at, after.may_be_completed) == (completed, False)
+    assert (after["completed_at"], after["may_be_completed"]) == (completed, False)
 
 
 @pytest.mark.parametrize(
@@ -251,12 +253,12 @@ def test_a_record_without_a_key_has_no_file(database, bucket, clock, tmp_path):
     )
     other.account, limits = "night job", UploadLimits(900, 1_000_000)
     try:
-        told = sale_gate(other, bucket, "S-1", None).verdict.missing
+        told = sale_gate(other, bucket, "S-1", None)
         refused = missing(complete_sale(other, bucket, "S-1"))
         requested = request_manifest(other, bucket, manifest, tmp_path / "credentials.jsonl", limits, Progress())
     finally:
         other.dispose()
-    assert refused == [(each.evidence_type, each.reason) for each in told]
+    assert refused == [*reasons(told).items()]
     assert (EvidenceType.POV, Reason.NOT_UPLOADED) in refused
     assert requested.issued == 1
 

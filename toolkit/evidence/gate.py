@@ -5,9 +5,8 @@ database and the objects that lie under their keys in the bucket at this moment.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from pydantic import Field
 
@@ -49,25 +48,11 @@ class EvidenceOfType(AnswerBody):
     what_to_do: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SaleGate:
-    """The verdict of the rules on one sale now, and each evidence type."""
-
-    sale_id: str
-    completed_at: datetime | None
-    verdict: Verdict
-    types: tuple[EvidenceOfType, ...]
-
-    @property
-    def may_be_completed(self) -> bool:
-        """True where the evidence allows it and it was not done before."""
-        return self.completed_at is None and self.verdict.status is Status.COMPLIANT
-
-
-def sale_gate(database: Database, bucket: Bucket, sale_id: str, access: PartnerAccess | None) -> SaleGate:
+def sale_gate(database: Database, bucket: Bucket, sale_id: str, access: PartnerAccess | None) -> dict[str, Any]:
     """Judge one sale of a partner by what lies in the bucket now; a file that is new counts unexamined.
 
-    ``access`` is what a partner is bound by; without it an operator asks.
+    ``access`` is what a partner is bound by; without it an operator asks. Returned is what is told of the sale, by
+    the fields of the answers over HTTP, each of which takes its own.
 
     Raises:
         SaleNotFound: no sale has this id, or it is not the partner's.
@@ -95,7 +80,20 @@ def sale_gate(database: Database, bucket: Bucket, sale_id: str, access: PartnerA
             counted.setdefault(record.evidence_type, []).append(verified and is_version)
     sale = Sale(row.utility_group, row.is_client_financial_responsible, row.completed_at is not None)
     verdict = evaluate(sale, judged)
-    return SaleGate(row.id, row.completed_at, verdict, tuple(_standings(sale, verdict, counted)))
+    evidences = [*_standings(sale, verdict, counted)]
+    return {
+        "sale_id": row.id,
+        "may_be_completed": row.completed_at is None and verdict.status is Status.COMPLIANT,
+        "completed_at": row.completed_at,
+        "status": verdict.status,
+        "missing": [
+            {"evidence_type": each.evidence_type, "reason": each.reason, "what_to_do": CODES[each.reason].remedy}
+            for each in verdict.missing
+        ],
+        "problems": [{"code": each, "what_to_do": CODES[each].remedy} for each in verdict.problems],
+        "evidences": evidences,
+        "not_examined": sum(each.not_examined for each in evidences),
+    }
 
 
 def _standings(sale: Sale, verdict: Verdict, counted: Mapping[str, list[bool]]) -> Iterator[EvidenceOfType]:

@@ -14,14 +14,14 @@ from fastapi import Depends, FastAPI, Request, Response
 from pydantic import AwareDatetime, ConfigDict, Field
 
 from toolkit.audit.partners import findings_page
-from toolkit.contract.codes import CODES, Severity
+from toolkit.contract.codes import Severity
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.fields import Birthdate, RequestModel, parse
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status
 from toolkit.contract.people import TokenScope
 from toolkit.contract.resources import AnswerBody
 from toolkit.errors import InvalidField, InvalidFields
-from toolkit.evidence.gate import EvidenceOfType, SaleGate, sale_gate
+from toolkit.evidence.gate import EvidenceOfType, sale_gate
 from toolkit.http.access import access_of, needs, sale_id_of
 from toolkit.http.answers import EVERYWHERE, answer, documented
 from toolkit.http.backend import Backend, Workers
@@ -122,24 +122,6 @@ _PARAMETERS: Final = [
 ]
 
 
-def _told(gate: SaleGate) -> dict[str, Any]:
-    """Return what is told of a sale, by the fields of the bodies, each of which takes its own."""
-    missing, problems = gate.verdict.missing, gate.verdict.problems
-    return {
-        "sale_id": gate.sale_id,
-        "may_be_completed": gate.may_be_completed,
-        "completed_at": gate.completed_at,
-        "status": gate.verdict.status,
-        "missing": [
-            {"evidence_type": each.evidence_type, "reason": each.reason, "what_to_do": CODES[each.reason].remedy}
-            for each in missing
-        ],
-        "problems": [{"code": each, "what_to_do": CODES[each].remedy} for each in problems],
-        "evidences": gate.types,
-        "not_examined": sum(each.not_examined for each in gate.types),
-    }
-
-
 def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
     """Add the endpoints by which a partner reads what is known of its sales."""
     settings = backend.settings
@@ -150,8 +132,8 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
             sale_id: Annotated[str, Depends(sale_id_of)],
         ) -> Response:
             access = access_of(bearer, settings)
-            gate = await workers.run(lambda: sale_gate(backend.database, backend.bucket, sale_id, access))
-            return answer(200, body.model_validate(_told(gate)))
+            told = await workers.run(lambda: sale_gate(backend.database, backend.bucket, sale_id, access))
+            return answer(200, body.model_validate(told))
 
         return tell
 
