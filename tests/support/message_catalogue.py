@@ -50,7 +50,7 @@ _SAYS = {
     **dict.fromkeys(("invalid", "InvalidField", "NotSent", "counted"), (1,)),
     "begin": (0, 2),
     "unmask": (1,),
-    "_case": (2,),
+    "case_of": (2,),
 }
 """The calls that say something to people, and the places of its texts."""
 

@@ -16,8 +16,8 @@ from toolkit.database.belonging import check_bucket, pending_restore
 from toolkit.errors import InvalidInput
 from toolkit.extras import require
 from toolkit.kit import results
-from toolkit.kit.one_sale import OneSale
 from toolkit.kit.process import id_from, operation, signed_in_account
+from toolkit.kit.services import Services
 from toolkit.kit.shown import Shown, links, remark, sort_frames
 from toolkit.kit.spoken import ProgressBar, current_language
 from toolkit.progress import Progress
@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from toolkit.audit.changes import FindingChanges
     from toolkit.audit.object_history import Synced
     from toolkit.audit.reviews import Drawn
+    from toolkit.audit.sale_case import SaleCase
     from toolkit.contract.waivers import Waiver
+    from toolkit.evidence.completion import Completion
     from toolkit.evidence.contents import Verified
     from toolkit.evidence.credentials import ManifestResult
+    from toolkit.evidence.records import EvidenceRecord
     from toolkit.evidence.upload import Uploaded
     from toolkit.intake.registration import ClientQuality
     from toolkit.intake.results import LoadResult
@@ -61,7 +64,7 @@ def connect(database: str | None = None, bucket: str | None = None, *, progress:
     return kit
 
 
-class Kit(OneSale):
+class Kit(Services):
     """The toolkit, connected to one database and one bucket; a context manager that closes them.
 
     Every method raises errors of ``toolkit.errors`` with the sentence that the command prints, such as
@@ -345,6 +348,42 @@ class Kit(OneSale):
         audit.verify()
         return shown_file_findings(audit, self.settings.timezone)
 
+    def complete(self, sale_id: str) -> Shown[Completion]:
+        """Mark a sale as completed, if its files, read to their end, satisfy the rules.
+
+        Raises:
+            SaleNotFound: there is no such sale.
+        """
+        from toolkit.evidence.completion import complete_sale
+
+        done = complete_sale(self.database, self.bucket, sale_id)
+        return results.shown_completion(done, self.settings.timezone)
+
+    def sale(self, sale_id: str, *, unmask: str | None = None) -> Shown[SaleCase]:
+        """Show one sale: rule, records and files, what is missing, findings of the last audit, time line.
+
+        Args:
+            sale_id: its id.
+            unmask: the reason for showing the client's whole CPF and the names of files; the custody log then
+                tells it with your account.
+
+        Raises:
+            SaleNotFound: there is no such sale.
+            UnreadableFile: the findings of the last audit are not what was written.
+        """
+        from toolkit.kit.sales import shown_sale
+
+        case, cpf = self.case_of(sale_id, unmask, "CPF and file names of a sale")
+        return shown_sale(case, self.settings.timezone, self.today(), cpf, unmasked=unmask is not None)
+
+    def records(self, sale_id: str) -> Shown[Sequence[EvidenceRecord]]:
+        """List the evidence records of a sale with their ids, by what was last seen of the bucket."""
+        from toolkit.evidence.records import records_of
+        from toolkit.kit.sales import shown_records
+
+        found = records_of(self.database, sale_id)
+        return shown_records(sale_id, found, self.settings.timezone)
+
     @operation
     def dossier(
         self, sale_id: str, out: str | Path = ".", *, with_files: str | None = None, unmask: str | None = None
@@ -367,7 +406,7 @@ class Kit(OneSale):
         require("pdf", "Dossiers")
         from toolkit.kit.dossier import write_dossier  # its package is an extra
 
-        case, cpf = self._case(sale_id, unmask, "CPF and file names of a sale, in a dossier")
+        case, cpf = self.case_of(sale_id, unmask, "CPF and file names of a sale, in a dossier")
         unmasked = unmask is not None
         path = write_dossier(self, case, cpf, self.path(out), with_files=with_files, unmasked=unmasked)
         return Shown(path, [links("The dossier", [path])], files=[path])

@@ -18,6 +18,7 @@ from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.scorecards import Mark
 from toolkit.errors import InvalidField, InvalidFields, ReviewRefused, ToolkitError
+from toolkit.evidence.records import records_of
 from toolkit.extras import require
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import harmless, source_of
@@ -29,7 +30,7 @@ from toolkit.kit.spoken import _, counted, current_language
 from toolkit.message import Message
 
 if TYPE_CHECKING:
-    from toolkit.kit.one_sale import OneSale
+    from toolkit.kit.services import Services
 
 _DRAWN_AFTER: Final = (0.3, 1, 3)
 """Seconds after which the browser may have drawn new widgets: only then one of them can have the focus."""
@@ -47,7 +48,7 @@ MARKS: Final = {Mark.YES: "yes", Mark.NO: "no", Mark.NOT_APPLICABLE: "not applic
 class ReviewDesk:
     """The desk of one reviewer; in a notebook it shows the next file with its questions."""
 
-    def __init__(self, kit: OneSale, reviewer: str) -> None:
+    def __init__(self, kit: Services, reviewer: str) -> None:
         """Open it; ``reviewer`` is the name that the four-eyes rule compares."""
         self._kit, self.reviewer = kit, reviewer
 
@@ -61,13 +62,17 @@ class ReviewDesk:
         Raises:
             ReviewRefused: the name of the reviewer is missing, or not in Latin letters.
         """
+        from toolkit.kit.sales import shown_sale
+
         kit, claimed_for = self._kit, CLAIMED_FOR if out is None else ELSEWHERE
         turns = take_turns(kit.database, self.reviewer, most=most, claimed_for=claimed_for)
         path = None if out is None or not turns else kit.path(out)
         if path is not None:
             _write_sheet(turns, path)
-        sales = {turn.sale_id: kit.sale(turn.sale_id).parts[0] for turn in turns} if path is None else {}
-        return _shown_turns(turns, self.reviewer, path, [*sales.values()])
+        found = {turn.sale_id: kit.case_of(turn.sale_id) for turn in turns} if path is None else {}
+        given = kit.settings.timezone, kit.today()
+        sales = [shown_sale(case, *given, cpf).parts[0] for case, cpf in found.values()]
+        return _shown_turns(turns, self.reviewer, path, sales)
 
     def record(
         self, evidence_id: UUID | str, answers: Mapping[str, str | None], *, comment: str | None = None
@@ -128,7 +133,7 @@ class ReviewDesk:
         """Return the first pages of a document as PNG; the custody log tells that it was opened."""
         from toolkit.evidence.inspection import drawn_pages
 
-        record = [each for each in self._kit.records(turn.sale_id).result if each.id == turn.evidence_id]
+        record = [each for each in records_of(self._kit.database, turn.sale_id) if each.id == turn.evidence_id]
         with self._kit.scratch() as folder:
             for _record, path in self._kit.files_of(record, "review", folder, by=self.reviewer):
                 with path.open("rb") as file:

@@ -29,7 +29,7 @@ from toolkit.reports.pdf import breaking, typeset
 
 if TYPE_CHECKING:
     from toolkit.audit.sale_case import SaleCase
-    from toolkit.kit.one_sale import OneSale
+    from toolkit.kit.services import Services
 
 ABOUT: Final = (
     "The verdict follows the minimum evidence rules of the contract, by what was last seen of the service and the "
@@ -51,7 +51,7 @@ _OWNER_ONLY: Final = 0o600 << 16
 
 
 def write_dossier(
-    kit: OneSale, case: SaleCase, cpf: str | None, out: Path, *, with_files: str | None, unmasked: bool
+    kit: Services, case: SaleCase, cpf: str | None, out: Path, *, with_files: str | None, unmasked: bool
 ) -> Path:
     """Write the archive about a sale into the folder ``out``, for its owner only; return its path.
 
@@ -150,7 +150,7 @@ def _evidence(case: SaleCase, files: Mapping[UUID, Path]) -> tuple[dict[str, Pat
     return held, rows
 
 
-def _proofs(kit: OneSale, case: SaleCase, shown: set[str], folder: Path) -> dict[str, Path]:
+def _proofs(kit: Services, case: SaleCase, shown: set[str], folder: Path) -> dict[str, Path]:
     """Write the proof that the custody log has it for each event of the sale, as far as it is sealed.
 
     Fields whose texts are ``shown`` are opened.

@@ -40,7 +40,7 @@ from toolkit.privacy.persons import KnownPerson, SaleOfPerson
 from toolkit.privacy.searching import search
 
 if TYPE_CHECKING:
-    from toolkit.kit.one_sale import OneSale
+    from toolkit.kit.services import Services
 
 
 _OF_SALES = ["sale", "partner", "records", "kept"]
@@ -52,7 +52,7 @@ class Privacy:
     CPFs are arguments of methods only; commands read them from standard input.
     """
 
-    def __init__(self, kit: OneSale) -> None:
+    def __init__(self, kit: Services) -> None:
         self._kit, self.environ, self._zone = kit, kit.environ, kit.settings.timezone
 
     @property

@@ -1,4 +1,4 @@
-"""Assemble what operations are given: settings, database, bucket and clock."""
+"""Assemble what operations are given: settings, database, bucket and clock; and one sale, with its files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from toolkit.database.tables import audit_runs
 from toolkit.embedded.servers import make_once
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, NoAudit, SettingsError, ToolkitError
 from toolkit.extras import require
-from toolkit.kit.process import signed_in_account
+from toolkit.kit.process import id_from, signed_in_account
 from toolkit.kit.spoken import parse_timestamp
 from toolkit.log.bundle import bundle
 from toolkit.log.events import record_event
@@ -40,8 +40,11 @@ from toolkit.settings import Settings, expanded
 if TYPE_CHECKING:
     from toolkit.audit.folder import Audit
     from toolkit.audit.publish import AuditPlan
+    from toolkit.audit.sale_case import SaleCase
     from toolkit.bucket.client import Bucket
     from toolkit.bucket.file_store import FileStore
+    from toolkit.contract.evidence import Withdrawal
+    from toolkit.evidence.records import EvidenceRecord, Link
 
 Moment = str | datetime | None
 """A datetime, or a text such as 2026-11-20 (its end) or 2026-11-20 18:00; ``None`` or blank: now."""
@@ -371,6 +374,58 @@ class Services:
         with self.database.transaction() as connection:
             proven = prove(connection, event)
         return (None, {}) if proven is None else (proven[2].root, bundle(*proven))
+
+    def case_of(self, sale_id: str, unmask: str | None = None, what: str = "") -> tuple[SaleCase, str | None]:
+        """Return a sale and the CPF of its client; where they are shown unmasked, the custody log tells so."""
+        from toolkit.audit.sale_case import sale_case
+
+        audit = None
+        with suppress(NoAudit):
+            audit = self.last_audit()
+            audit.verify("findings")
+        case = sale_case(self.database, str(sale_id).strip(), audit=audit)
+        if unmask is not None:
+            self.unmask(unmask, what)
+        client = str(case.sale.client_id or "")
+        return case, self.cpfs([client]).get(client) if client else None
+
+    def files_of(
+        self, records: Iterable[EvidenceRecord], reason: str, folder: Path, *, by: str | None = None
+    ) -> Iterator[tuple[UUID, Path]]:
+        """Bring files into a folder, named by their records; the custody log tells of each first."""
+        for record in records:
+            found = self.bucket.head(record.object_key)
+            if found is None:
+                continue
+            self.link(record.id, reason=reason, by=by, seconds=1)
+            suffix = Path(record.object_key).suffix.lower()
+            path = folder / f"{record.id}{suffix if suffix[1:].isalnum() else ''}"
+            with self.bucket.download(record.object_key, etag=found.etag) as (chunks, _), path.open("wb") as file:
+                file.writelines(chunks)
+            yield record.id, path
+
+    def withdraw(self, evidence_id: UUID | str, *, reason: str, by: str, approved_by: str) -> Withdrawal:
+        """Take an evidence record out of the count, once and for all; the file stays in the bucket.
+
+        Raises:
+            EvidenceNotFound: no record has this id.
+            WithdrawalRefused: the approver is the same person, a text is missing, or it was withdrawn before.
+        """
+        from toolkit.evidence.records import withdraw
+
+        record = id_from(evidence_id)
+        return withdraw(self.database, record, reason=reason, withdrawn_by=by, approved_by=approved_by)
+
+    def link(self, evidence_id: UUID | str, *, reason: str, by: str | None = None, seconds: int = 300) -> Link:
+        """Make a link that opens one file for some seconds; the custody log tells who made it and why.
+
+        Raises:
+            EvidenceNotFound: no record has this id, or there is no file.
+        """
+        from toolkit.evidence.records import open_evidence
+
+        record = id_from(evidence_id)
+        return open_evidence(self.database, self.bucket, record, reason=reason, opened_by=by, seconds=seconds)
 
     def close(self) -> None:
         """Close what was opened; embedded services keep running for the others."""
