@@ -1,7 +1,6 @@
 """``toolkit up``, ``down``, ``status`` and ``db``: the services that the toolkit stands on, and the schema."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -164,11 +163,11 @@ def check(kit: Kit) -> Shown[Any]:
     Exit status 3: something has to be looked at.
     """
     proof = prove(kit.database, _holds(kit))
-    counts = [proof.counts[name] for name in ("sales", "records", "clients")]
+    counts = [proof["counts"][name] for name in ("sales", "records", "clients")]
     parts = [say(Message("sales: {:,}, records: {:,}, clients: {:,}", *counts))]
-    parts += [say(Message("{}: {}", column, said)) for column, said in proof.values.items()]
-    parts += [*map(say, proof.flaws), *(remark("note", text) for text in proof.notes)]
-    return Shown(proof, parts, asdict(proof), bool(proof.flaws))
+    parts += [say(Message("{}: {}", column, said)) for column, said in proof["values"].items()]
+    parts += [*map(say, proof["flaws"]), *(remark("note", text) for text in proof["notes"])]
+    return Shown(proof, parts, proof, bool(proof["flaws"]))
 
 
 @db.command(short_help="Let the data belong to this service.")

@@ -8,7 +8,6 @@ row is shown. Codes, who pays and time zones are for a person who knows the serv
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Final, NamedTuple
 
@@ -184,21 +183,12 @@ _COLUMNS: Final = """
 """By column: its name as SQL writes it, and ``key``: ``[part of ]primary key``, ``unique`` or ``-> table``."""
 
 
-@dataclass(frozen=True)
-class Proof:
-    """``counts`` are those of a reading; ``values`` the rows of each code, for somebody who knows the service.
-
-    ``flaws`` need attention; ``notes`` say what cannot be written, or is not stored, and why.
-    """
-
-    counts: Mapping[str, int]
-    values: Mapping[str, str]
-    flaws: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def prove(database: Database, holds: Holds | None) -> Proof:
+def prove(database: Database, holds: Holds | None) -> dict[str, Any]:
     """Look at all rows; ``holds`` tells whether the bucket has an object, where there is a bucket to ask.
+
+    Returns:
+        ``counts`` are those of a reading, ``values`` the rows of each code, for somebody who knows the service;
+        ``flaws`` need attention; ``notes`` say what cannot be written, or is not stored, and why.
 
     Raises:
         SchemaMismatch: a statement does not fit the database, or a row of it.
@@ -223,7 +213,8 @@ def prove(database: Database, holds: Holds | None) -> Proof:
         values |= {name: Message(text, counts[name]) for name, text in LEFT_OUT.items() if counts[name]}
         notes = [*_notes(connection, resolved, counts)]
     with database.transaction() as connection:
-        return Proof(counts, values, tuple(flaws), (*notes, *_writing(connection)))
+        notes += _writing(connection)
+    return {"counts": counts, "values": values, "flaws": flaws, "notes": notes}
 
 
 def _check_values(connection: Connection) -> None:
