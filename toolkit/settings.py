@@ -159,7 +159,7 @@ LONGEST_LIFE: Final = 366 * 86_400  # seconds for which a bearer token may be al
 LONGEST_UPLOAD_TTL: Final = 12 * 3600  # seconds; the sync of the bucket looks so far back for uploads
 
 
-def _variable(
+def variable(
     name: str, read: Callable[..., Any], *limits: object, default: Any = None, secret: bool = False
 ) -> Any:
     """Return the field that ``read`` gives for a variable, ``default`` where that is not set."""
@@ -170,18 +170,18 @@ def _variable(
 class AwsSettings:
     """The standard ``AWS_*`` variables that lead to a shared bucket; boto3 looks up what is not set here."""
 
-    access_key_id: str | None = _variable("AWS_ACCESS_KEY_ID", Environment.text)
-    secret_access_key: str | None = _variable("AWS_SECRET_ACCESS_KEY", Environment.text, secret=True)
-    session_token: str | None = _variable("AWS_SESSION_TOKEN", Environment.text, secret=True)
-    session_ends: datetime | None = _variable(
+    access_key_id: str | None = variable("AWS_ACCESS_KEY_ID", Environment.text)
+    secret_access_key: str | None = variable("AWS_SECRET_ACCESS_KEY", Environment.text, secret=True)
+    session_token: str | None = variable("AWS_SESSION_TOKEN", Environment.text, secret=True)
+    session_ends: datetime | None = variable(
         "AWS_CREDENTIAL_EXPIRATION", Environment.read, _moment, "2026-11-20T18:00:00Z"
     )
     """The end of the session of ``session_token``, where it is known."""
-    profile: str | None = _variable("AWS_PROFILE", Environment.text)
-    region: str | None = _variable("AWS_REGION", Environment.text, "AWS_DEFAULT_REGION")
-    s3_endpoint: str | None = _variable("AWS_ENDPOINT_URL_S3", Environment.endpoint, "AWS_ENDPOINT_URL")
+    profile: str | None = variable("AWS_PROFILE", Environment.text)
+    region: str | None = variable("AWS_REGION", Environment.text, "AWS_DEFAULT_REGION")
+    s3_endpoint: str | None = variable("AWS_ENDPOINT_URL_S3", Environment.endpoint, "AWS_ENDPOINT_URL")
     """Another server than Amazon's."""
-    sts_endpoint: str | None = _variable("AWS_ENDPOINT_URL_STS", Environment.endpoint, "AWS_ENDPOINT_URL")
+    sts_endpoint: str | None = variable("AWS_ENDPOINT_URL_STS", Environment.endpoint, "AWS_ENDPOINT_URL")
     """The token service."""
 
 
@@ -221,10 +221,10 @@ def _log_keys(given: Environment, name: str) -> tuple[str, ...]:
 class Quotas:
     """The limits of one caller of the HTTP interface, who gets the answer 429 above them."""
 
-    requests: int = _variable("TOOLKIT_QUOTA_REQUESTS", Environment.number, 1, 10**9, default=6000)
-    wrong_tokens: int = _variable("TOOLKIT_QUOTA_WRONG_TOKENS", Environment.number, 1, 10**9, default=300)
-    open_forms: int = _variable("TOOLKIT_QUOTA_OPEN_FORMS", Environment.number, 1, 10**9, default=20)
-    trusted_proxies: frozenset[str] = _variable(
+    requests: int = variable("TOOLKIT_QUOTA_REQUESTS", Environment.number, 1, 10**9, default=6000)
+    wrong_tokens: int = variable("TOOLKIT_QUOTA_WRONG_TOKENS", Environment.number, 1, 10**9, default=300)
+    open_forms: int = variable("TOOLKIT_QUOTA_OPEN_FORMS", Environment.number, 1, 10**9, default=20)
+    trusted_proxies: frozenset[str] = variable(
         "TOOLKIT_TRUSTED_PROXIES", Environment.read, _addresses, "127.0.0.1,10.0.0.7", default=frozenset()
     )
 
@@ -236,59 +236,57 @@ class Settings:
     ``toolkit/README.md``, "Configuration", says what each is, in which unit.
     """
 
-    home: Path = _variable("TOOLKIT_HOME", _home)
-    database_url: str | None = _variable("DATABASE_URL", Environment.database_url, secret=True)
+    home: Path = variable("TOOLKIT_HOME", _home)
+    database_url: str | None = variable("DATABASE_URL", Environment.database_url, secret=True)
     """The shared PostgreSQL; ``None`` stands for the embedded one."""
-    database_read_url: str | None = _variable("DATABASE_READ_URL", Environment.database_url, secret=True)
-    evidence_bucket: str | None = _variable("EVIDENCE_BUCKET", Environment.text)
+    database_read_url: str | None = variable("DATABASE_READ_URL", Environment.database_url, secret=True)
+    evidence_bucket: str | None = variable("EVIDENCE_BUCKET", Environment.text)
     """The shared bucket; ``None`` stands for the embedded one."""
-    evidence_role_arn: str | None = _variable("EVIDENCE_ROLE_ARN", Environment.text)
+    evidence_role_arn: str | None = variable("EVIDENCE_ROLE_ARN", Environment.text)
     aws: AwsSettings
-    service_sql: Path | None = _variable("TOOLKIT_SERVICE_SQL", Environment.path)
-    evidence_prefixes: tuple[str, ...] = _variable("EVIDENCE_PREFIX", Environment.items)
-    ignored_prefixes: tuple[str, ...] = _variable("EVIDENCE_IGNORE_PREFIXES", Environment.items)
-    relist_days: int = _variable("TOOLKIT_RELIST_DAYS", Environment.number, 1, 365, default=7)
-    timezone: ZoneInfo = _variable(
+    service_sql: Path | None = variable("TOOLKIT_SERVICE_SQL", Environment.path)
+    evidence_prefixes: tuple[str, ...] = variable("EVIDENCE_PREFIX", Environment.items)
+    ignored_prefixes: tuple[str, ...] = variable("EVIDENCE_IGNORE_PREFIXES", Environment.items)
+    relist_days: int = variable("TOOLKIT_RELIST_DAYS", Environment.number, 1, 365, default=7)
+    timezone: ZoneInfo = variable(
         "TOOLKIT_TIMEZONE", Environment.read, ZoneInfo, DEFAULT_TIMEZONE, default=ZoneInfo(DEFAULT_TIMEZONE)
     )
-    upload_ttl: int = _variable("TOOLKIT_UPLOAD_TTL", Environment.number, 1, LONGEST_UPLOAD_TTL, default=3600)
-    upload_max_bytes: int = _variable(
+    upload_ttl: int = variable("TOOLKIT_UPLOAD_TTL", Environment.number, 1, LONGEST_UPLOAD_TTL, default=3600)
+    upload_max_bytes: int = variable(
         "TOOLKIT_UPLOAD_MAX_BYTES", Environment.number, 1, 5 * 1024**3, default=100 * 1024**2
     )
-    verify_seconds: int = _variable("TOOLKIT_VERIFY_SECONDS", Environment.number, 0, 7 * 86_400, default=900)
-    deadlines: Mapping[str, int] = _variable("TOOLKIT_DEADLINES", _deadlines)
-    log_keys: tuple[str, ...] = _variable("TOOLKIT_LOG_KEY", _log_keys, secret=True)
-    log_signing_key: Path | None = _variable("TOOLKIT_LOG_SIGNING_KEY", Environment.path)
-    log_origin: str = _variable(
+    verify_seconds: int = variable("TOOLKIT_VERIFY_SECONDS", Environment.number, 0, 7 * 86_400, default=900)
+    deadlines: Mapping[str, int] = variable("TOOLKIT_DEADLINES", _deadlines)
+    log_keys: tuple[str, ...] = variable("TOOLKIT_LOG_KEY", _log_keys, secret=True)
+    log_signing_key: Path | None = variable("TOOLKIT_LOG_SIGNING_KEY", Environment.path)
+    log_origin: str = variable(
         "TOOLKIT_LOG_ORIGIN",
         Environment.like,
         r"[^\s+]{1,200}$",
         "evidence.example.com/custody",
         default="evidence-toolkit/custody",
     )
-    jwt_secret: str | None = _variable("TOOLKIT_JWT_SECRET", Environment.text, secret=True)
-    jwt_public_key: str | None = _variable("TOOLKIT_JWT_PUBLIC_KEY", Environment.text, secret=True)
-    jwt_audience: str | None = _variable("TOOLKIT_JWT_AUDIENCE", Environment.text)
-    jwt_issuer: str | None = _variable("TOOLKIT_JWT_ISSUER", Environment.text)
-    jwt_max_ttl: int = _variable("TOOLKIT_JWT_MAX_TTL", Environment.number, 1, LONGEST_LIFE, default=86_400)
-    jwt_partner_claim: str = _variable("TOOLKIT_JWT_PARTNER_CLAIM", Environment.text, default="partner")
-    unassigned_sales: UnassignedSales = _variable(
+    jwt_secret: str | None = variable("TOOLKIT_JWT_SECRET", Environment.text, secret=True)
+    jwt_public_key: str | None = variable("TOOLKIT_JWT_PUBLIC_KEY", Environment.text, secret=True)
+    jwt_audience: str | None = variable("TOOLKIT_JWT_AUDIENCE", Environment.text)
+    jwt_issuer: str | None = variable("TOOLKIT_JWT_ISSUER", Environment.text)
+    jwt_max_ttl: int = variable("TOOLKIT_JWT_MAX_TTL", Environment.number, 1, LONGEST_LIFE, default=86_400)
+    jwt_partner_claim: str = variable("TOOLKIT_JWT_PARTNER_CLAIM", Environment.text, default="partner")
+    unassigned_sales: UnassignedSales = variable(
         "TOOLKIT_UNASSIGNED_SALES", Environment.choice, UnassignedSales, default=UnassignedSales.ANY
     )
     quotas: Quotas
-    engine_memory: str = _variable(
+    engine_memory: str = variable(
         "TOOLKIT_ENGINE_MEMORY", Environment.like, r"[1-9][0-9]*(MB|GB)$", "512MB or 2GB", default="500MB"
     )
-    audits: str | None = _variable("TOOLKIT_AUDITS", Environment.text)
-    tsa_url: str | None = _variable("TOOLKIT_TSA_URL", Environment.text)
-    scorecard: Path | None = _variable("TOOLKIT_SCORECARD", Environment.path)
-    privacy: Path | None = _variable("TOOLKIT_PRIVACY", Environment.path)
-    erasure_ledger: Path | None = _variable("TOOLKIT_ERASURE_LEDGER", Environment.path)
-    audits_inputs: int = _variable("TOOLKIT_AUDITS_INPUTS", Environment.number, 1, 10_000, default=30)
-    audits_days: int = _variable("TOOLKIT_AUDITS_DAYS", Environment.number, 1, 36_600, default=365)
-    spark_url: str | None = _variable(
-        "TOOLKIT_SPARK_URL", Environment.like, r"sc://[^/\s]", "sc://localhost:15002"
-    )
+    audits: str | None = variable("TOOLKIT_AUDITS", Environment.text)
+    tsa_url: str | None = variable("TOOLKIT_TSA_URL", Environment.text)
+    scorecard: Path | None = variable("TOOLKIT_SCORECARD", Environment.path)
+    privacy: Path | None = variable("TOOLKIT_PRIVACY", Environment.path)
+    erasure_ledger: Path | None = variable("TOOLKIT_ERASURE_LEDGER", Environment.path)
+    audits_inputs: int = variable("TOOLKIT_AUDITS_INPUTS", Environment.number, 1, 10_000, default=30)
+    audits_days: int = variable("TOOLKIT_AUDITS_DAYS", Environment.number, 1, 36_600, default=365)
+    spark_url: str | None = variable("TOOLKIT_SPARK_URL", Environment.like, r"sc://[^/\s]", "sc://localhost:15002")
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
@@ -301,13 +299,13 @@ class Settings:
         if (given.text("AWS_ACCESS_KEY_ID") is None) != (given.text("AWS_SECRET_ACCESS_KEY") is None):
             raise SettingsError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together")
         return cls(
-            aws=AwsSettings(**_read(AwsSettings, given)),
-            quotas=Quotas(**_read(Quotas, given)),
-            **_read(cls, given),
+            aws=AwsSettings(**read_fields(AwsSettings, given)),
+            quotas=Quotas(**read_fields(Quotas, given)),
+            **read_fields(cls, given),
         )
 
 
-def _read(kind: type[Any], given: Environment) -> dict[str, Any]:
+def read_fields(kind: type[Any], given: Environment) -> dict[str, Any]:
     """Return the fields of ``kind`` whose variables are set."""
     read = {each.name: each.metadata["read"](given) for each in fields(kind) if each.metadata}
     return {name: value for name, value in read.items() if value is not None}

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from email.message import EmailMessage
 from enum import StrEnum
@@ -36,7 +36,7 @@ from toolkit.database.tables import job_notices, new_id
 from toolkit.errors import SettingsError
 from toolkit.language import Language, default_language
 from toolkit.message import LabelledEnum
-from toolkit.settings import Environment
+from toolkit.settings import Environment, read_fields, variable
 
 _MOST_TRIES: Final = 50  # attempts after which a notice that cannot be delivered is given up; the history keeps it
 ADDRESS: Final = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")  # one e-mail address
@@ -102,15 +102,15 @@ class NoticeSettings:
 
     language: Language
     zone: ZoneInfo
-    host: str | None = None
-    port: int = 0
-    security: Security = Security.STARTTLS
-    sender: str = ""
-    recipients: tuple[str, ...] = ()
-    user: str | None = None
-    password: str | None = field(default=None, repr=False)
-    url: str | None = field(default=None, repr=False)
-    secret: str = field(default="", repr=False)
+    host: str | None = variable("TOOLKIT_SMTP_HOST", Environment.text)
+    port: int | None = variable("TOOLKIT_SMTP_PORT", Environment.number, 1, 65535)
+    security: Security = variable("TOOLKIT_SMTP_SECURITY", Environment.choice, Security, default=Security.STARTTLS)
+    sender: str = variable("TOOLKIT_NOTICE_FROM", Environment.text, default="")
+    recipients: tuple[str, ...] = variable("TOOLKIT_NOTICE_TO", Environment.items, default=())
+    user: str | None = variable("TOOLKIT_SMTP_USER", Environment.text)
+    password: str | None = variable("TOOLKIT_SMTP_PASSWORD", Environment.secret, secret=True)
+    url: str | None = variable("TOOLKIT_WEBHOOK_URL", Environment.secret, secret=True)
+    secret: str = variable("TOOLKIT_WEBHOOK_SECRET", Environment.secret, default="", secret=True)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], zone: ZoneInfo) -> Self:
@@ -119,29 +119,22 @@ class NoticeSettings:
         Raises:
             SettingsError: naming the variable and what is wrong with it.
         """
-        given = Environment(environ)
-        host, url = given.text("TOOLKIT_SMTP_HOST"), given.secret("TOOLKIT_WEBHOOK_URL")
-        security = given.choice("TOOLKIT_SMTP_SECURITY", Security) or Security.STARTTLS
-        recipients, sender = given.items("TOOLKIT_NOTICE_TO"), given.text("TOOLKIT_NOTICE_FROM") or ""
-        user, password = given.text("TOOLKIT_SMTP_USER"), given.secret("TOOLKIT_SMTP_PASSWORD")
-        secret = given.secret("TOOLKIT_WEBHOOK_SECRET") or ""
-        if host is not None:
-            if security is Security.NONE and host not in _HERE:
+        read = cls(default_language(environ), zone, **read_fields(cls, Environment(environ)))
+        if read.host is not None:
+            if read.security is Security.NONE and read.host not in _HERE:
                 raise SettingsError("TOOLKIT_SMTP_SECURITY=none is for a mail server on this machine only")
-            for name, addresses in (("TOOLKIT_NOTICE_TO", recipients), ("TOOLKIT_NOTICE_FROM", (sender,))):
+            named = {"TOOLKIT_NOTICE_TO": read.recipients, "TOOLKIT_NOTICE_FROM": (read.sender,)}
+            for name, addresses in named.items():
                 if not addresses or not all(map(ADDRESS.fullmatch, addresses)):
                     raise SettingsError("{} must name e-mail addresses, as TOOLKIT_SMTP_HOST is set", name)
-            if (user is None) != (password is None):
+            if (read.user is None) != (read.password is None):
                 raise SettingsError("TOOLKIT_SMTP_USER and TOOLKIT_SMTP_PASSWORD (or its _FILE) go together")
-        if url is not None:
-            if not is_webhook(url):
+        if read.url is not None:
+            if not is_webhook(read.url):
                 raise SettingsError("TOOLKIT_WEBHOOK_URL must begin with https:// unless it is on this machine")
-            if not secret:
+            if not read.secret:
                 raise SettingsError("TOOLKIT_WEBHOOK_SECRET (or its _FILE) must be set: it signs every notice")
-        port = given.number("TOOLKIT_SMTP_PORT", 1, 65535) or _PORTS[security]
-        return cls(
-            default_language(environ), zone, host, port, security, sender, recipients, user, password, url, secret
-        )
+        return read
 
     @property
     def channels(self) -> list[str]:
@@ -214,7 +207,7 @@ class Mailer:
         settings, trusted = self._settings, ssl.create_default_context()
         over_tls = partial(smtplib.SMTP_SSL, context=trusted)
         connect: Callable[..., smtplib.SMTP] = over_tls if settings.security is Security.TLS else smtplib.SMTP
-        server = connect(settings.host, settings.port, timeout=30)
+        server = connect(settings.host, settings.port or _PORTS[settings.security], timeout=30)
         try:
             if settings.security is Security.STARTTLS:
                 server.starttls(context=trusted)  # a server that does not offer it is an error
