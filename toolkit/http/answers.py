@@ -58,9 +58,8 @@ class ErrorBody(AnswerBody):
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """One status other than 200: when it is given, its body, its text and the headers that belong to it."""
+    """The answer of a status other than 200: when it is given, its body, its text and the headers of it."""
 
-    status: int
     message: str
     when: str
     body: type[AnswerBody] = ErrorBody
@@ -68,59 +67,44 @@ class ErrorAnswer:
 
 
 PROBLEMS: Final = {
-    problem.status: problem
-    for problem in (
-        ErrorAnswer(
-            400, "The request is not valid", "The body, an id or a parameter is wrong or missing.", InvalidBody
-        ),
-        ErrorAnswer(
-            401,
-            "A bearer token is required",
-            "The bearer token is missing, malformed, wrongly signed, revoked, expired, not yet or too long valid.",
-            Unauthorized,
-            {"WWW-Authenticate": "Bearer"},
-        ),
-        ErrorAnswer(
-            403,
-            "The bearer token does not allow this",
-            "The bearer token has a `scope` claim that does not name this.",
-            headers={"WWW-Authenticate": 'Bearer error="insufficient_scope"'},
-        ),
-        ErrorAnswer(404, "Not found", "There is no such sale or finding, or it is not the partner's."),
-        ErrorAnswer(
-            405, "Method not allowed", "The path exists, the method does not; `Allow` names those that do."
-        ),
-        ErrorAnswer(
-            408,
-            "The request did not arrive in time",
-            "The body arrives too slowly.",
-            headers={"Connection": "close"},
-        ),
-        ErrorAnswer(
-            409,
-            "Repeats what may stand only once in the service",
-            "Something of it may stand only once in the service's own tables, and stands there.",
-        ),
-        ErrorAnswer(413, "The body is larger than 64 KiB", "The body is larger than 64 KiB."),
-        ErrorAnswer(
-            429,
-            "Too many requests; try again later",
-            "Too many requests of this subject, or without a valid token from this address; or the sale has as "
-            "many valid upload credentials of this type as are allowed. `Retry-After` says in how many seconds "
-            "there is room again.",
-            headers={"Retry-After": "1"},
-        ),
-        ErrorAnswer(
-            500, "The service failed; its log tells more under this request id", "A fault of the service."
-        ),
-        ErrorAnswer(501, "This cannot be written here", "The service's own tables are only read here."),
-        ErrorAnswer(
-            503,
-            "The service is not available at the moment; try again later",
-            "Database or bucket are away, too many requests wait, or there is no audit. Nothing was acknowledged.",
-            headers={"Retry-After": str(RETRY_AFTER)},
-        ),
-    )
+    400: ErrorAnswer(
+        "The request is not valid", "The body, an id or a parameter is wrong or missing.", InvalidBody
+    ),
+    401: ErrorAnswer(
+        "A bearer token is required",
+        "The bearer token is missing, malformed, wrongly signed, revoked, expired, not yet or too long valid.",
+        Unauthorized,
+        {"WWW-Authenticate": "Bearer"},
+    ),
+    403: ErrorAnswer(
+        "The bearer token does not allow this",
+        "The bearer token has a `scope` claim that does not name this.",
+        headers={"WWW-Authenticate": 'Bearer error="insufficient_scope"'},
+    ),
+    404: ErrorAnswer("Not found", "There is no such sale or finding, or it is not the partner's."),
+    405: ErrorAnswer("Method not allowed", "The path exists, the method does not; `Allow` names those that do."),
+    408: ErrorAnswer(
+        "The request did not arrive in time", "The body arrives too slowly.", headers={"Connection": "close"}
+    ),
+    409: ErrorAnswer(
+        "Repeats what may stand only once in the service",
+        "Something of it may stand only once in the service's own tables, and stands there.",
+    ),
+    413: ErrorAnswer("The body is larger than 64 KiB", "The body is larger than 64 KiB."),
+    429: ErrorAnswer(
+        "Too many requests; try again later",
+        "Too many requests of this subject, or without a valid token from this address; or the sale has as "
+        "many valid upload credentials of this type as are allowed. `Retry-After` says in how many seconds "
+        "there is room again.",
+        headers={"Retry-After": "1"},
+    ),
+    500: ErrorAnswer("The service failed; its log tells more under this request id", "A fault of the service."),
+    501: ErrorAnswer("This cannot be written here", "The service's own tables are only read here."),
+    503: ErrorAnswer(
+        "The service is not available at the moment; try again later",
+        "Database or bucket are away, too many requests wait, or there is no audit. Nothing was acknowledged.",
+        headers={"Retry-After": str(RETRY_AFTER)},
+    ),
 }
 
 
@@ -157,5 +141,5 @@ def invalid(fields: Iterable[InvalidField], message: str | None = None) -> Respo
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the table's answers with these statuses, as FastAPI documents them."""
-    problems = (PROBLEMS[status] for status in sorted(statuses))
-    return {each.status: {"model": each.body, "description": each.when} for each in problems}
+    problems = {status: PROBLEMS[status] for status in sorted(statuses)}
+    return {status: {"model": each.body, "description": each.when} for status, each in problems.items()}

@@ -294,8 +294,8 @@ def _add_probes(app: FastAPI, backend: Backend) -> None:
             return JSONResponse({"status": "ready", **services}, headers=EVERYWHERE)
         request.state.reason = ", ".join(type(error).__name__ for error in errors.values() if error)
         away = PROBLEMS[503]
-        body = {"message": away.message, "code": away.status, **services}
-        return JSONResponse(body, away.status, {**EVERYWHERE, **away.headers})
+        body = {"message": away.message, "code": 503, **services}
+        return JSONResponse(body, 503, {**EVERYWHERE, **away.headers})
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
