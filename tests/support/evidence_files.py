@@ -37,7 +37,7 @@ def page(content, *, page=b"", box=b"0 0 595 842", catalog=b"", resources=b"", o
     )
 
 
-def picture(pixels, width, *, matrix=b"595 0 0 842 0 0", drawn=True, mask=None):
+def picture(pixels, width, *, mask=None):
     """A page with a picture of grey pixels, seen through a mask where there is one."""
     packed = zlib.compress(pixels)
     image = (
@@ -46,8 +46,8 @@ def picture(pixels, width, *, matrix=b"595 0 0 842 0 0", drawn=True, mask=None):
         % (width, len(pixels) // width, len(packed), b"/SMask 7 0 R" if mask else b"", packed)
     )
     return page(
-        b"q %s cm /I Do Q" % matrix if drawn else b"% nothing",
-        resources=b"/XObject << /I 6 0 R >> /ExtGState << /G << /ca 0 /CA 0 >> >>",
+        b"q 595 0 0 842 0 0 cm /I Do Q",
+        resources=b"/XObject << /I 6 0 R >>",
         objects=(image, mask) if mask else (image,),
     )
 

@@ -76,10 +76,6 @@ def chance(size):
     return random.Random(7).randbytes(size)
 
 
-def text(size):
-    return (b"plain text " * (size // 11 + 1))[:size]
-
-
 def sine(hertz, of):
     return 0.3 * np.sin(2 * np.pi * hertz * of)
 
@@ -137,7 +133,6 @@ TAGGED = b"ID3\x04\x00\x00\x00\x00\x20\x00"
 
 SPEECHLESS = ("NO_SPEECH",)
 SILENT, DAMAGED, SHORT = "SILENT", "DAMAGED", "TOO_SHORT"
-PAPER = bytes([250]) * (400 * 400)
 
 RECORDINGS = (
     *of_each("a voice as", voice, COUNTS),
@@ -150,32 +145,22 @@ RECORDINGS = (
     World("MP4 of 3,000 boxes in each other", partial(boxes, 3000), DAMAGED),
     World("M4A of zeros", filled("M4A", zeros), DAMAGED),
     World("M4A of random bytes", filled("M4A", chance), DAMAGED),
-    World("M4A of plain text", filled("M4A", text), DAMAGED),
     World("AMR in 3GP of random bytes", filled("3GP", chance), DAMAGED),
     World("WebM of random bytes", filled("WEBM", chance), DAMAGED),
     World("WMA of random bytes", filled("WMA", chance), DAMAGED),
     World("WAV of random bytes", filled("WAV", chance), COUNTS, SPEECHLESS),
-    World("WAV of plain text", filled("WAV", text), COUNTS, SPEECHLESS),
     World("AAC of empty frames", lambda: adts(500), DAMAGED),
     World("AMR of frames without data", lambda: b"#!AMR\n" + b"\x7c" * 500, SILENT),
     World("AMR of zeros in its frames", lambda: b"#!AMR\n" + (b"\x3c" + bytes(31)) * 250, SILENT),
     World("G.729 of zeros", lambda: telephone_wav(5), SILENT),
-    World("G.729 of plain text", lambda: telephone_wav(5)[:-5000] + text(5000), COUNTS, SPEECHLESS),
+    World(
+        "G.729 of plain text", lambda: telephone_wav(5)[:-5000] + (b"plain text " * 500)[:5000], COUNTS, SPEECHLESS
+    ),
     World("a codec that nobody knows", lambda: telephone_wav(5, codec=0x9999), COUNTS, ("UNCLEAR",)),
     World("a dial tone", sound(lambda of: sine(425, of)), COUNTS, SPEECHLESS),
-    World("DTMF", sound(lambda of: (sine(697, of) + sine(1209, of)) * (of % 0.2 < 0.1)), COUNTS, SPEECHLESS),
-    World("a ring-back", sound(lambda of: sine(425, of) * (of % 5 < 1), 20), COUNTS, SPEECHLESS),
-    World("a busy tone", sound(lambda of: sine(425, of) * (of % 0.5 < 0.25)), COUNTS, SPEECHLESS),
     World("hold music", sound(music, 20), COUNTS, SPEECHLESS),
     World("white noise", sound(lambda of: heard(of, 0.1)), COUNTS, SPEECHLESS),
-    World("noise at -50 dB", sound(lambda of: heard(of, 0.003)), COUNTS, SPEECHLESS),
     World("noise at -58 dB", sound(lambda of: heard(of, 0.00126)), COUNTS, SPEECHLESS),
-    World(
-        "20 clicks in 100 seconds",
-        sound(lambda of: np.where(np.isin(of, np.arange(20) * 5.0), 0.9, 0), 100),
-        COUNTS,
-        SPEECHLESS,
-    ),
     World(
         "a voice in one of two channels",
         lambda: encoded(np.stack([spoken(), spoken() * 0], axis=1), "WAV"),
@@ -191,21 +176,11 @@ RECORDINGS = (
         lambda: encoded(np.stack([spoken(), sine(440, np.arange(len(spoken())) / RATE)], axis=1), "MP3"),
         COUNTS,
     ),
+    World("a voice twice as fast", lambda: encoded(spoken()[::2], "WAV"), COUNTS),
     World(
         "a voice in one of eight channels",
         lambda: encoded(np.stack([spoken(), *[spoken() * 0] * 7], axis=1), "WAV", layout="7.1"),
         COUNTS,
-    ),
-    World("a voice twice as fast", lambda: encoded(spoken()[::2], "WAV"), COUNTS),
-    World("a voice four times as fast", lambda: encoded(spoken()[::4], "WAV"), COUNTS, SPEECHLESS),
-    World("a voice on a DC offset", lambda: encoded(spoken() / 2 + 0.3, "WAV"), COUNTS),
-    World("a voice so loud that it is cut", lambda: encoded(np.clip(spoken() * 100, -1, 1), "WAV"), COUNTS),
-    World("a voice at -40 dB", lambda: encoded(spoken() / 100, "FLOAT"), COUNTS),
-    World(
-        "a voice that noise covers",
-        lambda: encoded(spoken() / 10 + heard(spoken(), 0.1), "WAV"),
-        COUNTS,
-        SPEECHLESS,
     ),
     World(
         "half a second of a voice in a minute of a tone",
@@ -226,13 +201,11 @@ RECORDINGS = (
     World("a WebM that breaks off", lambda: broken_off(voice("WEBM"), b"\xa3"), DAMAGED),
     World("a GIF before a PDF", lambda: b"GIF89a" + bytes(20) + pdf(), "image/gif"),
     World("a JPEG before a PDF", lambda: b"\xff\xd8\xff\xe0" + bytes(20) + pdf(), "image/jpeg"),
-    World("a voice reversed", lambda: encoded(spoken()[::-1], "WAV"), COUNTS),
     World("a voice as if sampled at 100 Hz", lambda: encoded(spoken()[::4], "FLOAT", 100), DAMAGED),
     World("a voice at -60 dB", lambda: encoded(spoken() / 1000, "FLOAT"), SILENT),
     World("one beep in a minute of silence", sound(lambda of: sine(440, of) * (of < 0.3), 60), COUNTS, SPEECHLESS),
     World("a click", sound(lambda of: np.where(of == 2, 0.9, 0)), SILENT),
     World("a DC offset", sound(lambda of: of * 0 + 0.5), SILENT),
-    World("a tone at -66 dB", sound(lambda of: sine(440, of) / 600), SILENT),
     World("samples that are no numbers", sound(lambda of: of * np.nan, container="FLOAT"), SILENT),
     World("a voice before a PDF", lambda: voice() + pdf(), COUNTS),
     World(
@@ -265,7 +238,6 @@ RECORDINGS = (
 WHITE = b"1 1 1 rg 0 0 595 842 re f "
 BLANK = ("BLANK",)
 PHOTOGRAPH = chance(400 * 400)
-BLACK_SQUARE = bytes(100 * 100)
 
 
 def opening(action):
@@ -289,14 +261,8 @@ ATTACHED = b"/Names << /EmbeddedFiles << /Names [(a) << /Type /Filespec /F (a.ex
 DOCUMENTS = (
     World("a text", lambda: page(TEXT), COUNTS),
     World("a short word in small print", lambda: page(b"BT /F1 8 Tf 72 700 Td (sim) Tj ET"), COUNTS),
-    World("text white on white", lambda: page(b"1 1 1 rg " + TEXT), COUNTS, BLANK),
     World("text nearly white on white", lambda: page(b"0.97 g " + TEXT), COUNTS, BLANK),
-    World("text off the page", lambda: page(TEXT.replace(b"72 700", b"72 7000")), COUNTS, BLANK),
-    World("text in render mode 3", lambda: page(TEXT.replace(b"Td", b"Td 3 Tr")), COUNTS, BLANK),
-    World("text in a comment", lambda: page(b"% " + TEXT), COUNTS, BLANK),
-    World("text without a font", lambda: page(TEXT.replace(b"/F1 12 Tf", b"")), COUNTS, BLANK),
     World("text covered by a white box", lambda: page(TEXT + b" " + WHITE), COUNTS, BLANK),
-    World("text clipped away", lambda: page(b"0 0 1 1 re W n " + TEXT), COUNTS, BLANK),
     World("text outside the crop box", lambda: page(TEXT, page=b"/CropBox [400 0 595 200]"), COUNTS, BLANK),
     World("text on a hidden layer", lambda: page(
         b"/OC /L BDC " + TEXT + b" EMC",
@@ -305,9 +271,6 @@ DOCUMENTS = (
         objects=(b"<< /Type /OCG /Name (L) >>",),
     ), COUNTS, BLANK),
     World("text of one tenth of a point", lambda: page(TEXT.replace(b"12 Tf", b"0.1 Tf")), COUNTS, BLANK),
-    World("text that is transparent", lambda: page(
-        b"/G gs " + TEXT, resources=b"/ExtGState << /G << /ca 0 /CA 0 >> >>"
-    ), COUNTS, BLANK),
     World("a page of black", lambda: page(b"0 0 595 842 re f"), COUNTS, BLANK),
     World("a page without contents", lambda: page(b""), COUNTS, BLANK),
     World("a page number alone", lambda: page(b"BT /F1 10 Tf 280 30 Td (- 12 -) Tj ET"), COUNTS, BLANK),
@@ -320,13 +283,8 @@ DOCUMENTS = (
     World("a frame without anything in it", lambda: page(b"50 50 495 742 re S"), COUNTS),
     World("one dot", lambda: page(b"300 400 2 2 re f"), COUNTS, BLANK),
     World("a photograph", lambda: picture(PHOTOGRAPH, 400), COUNTS),
-    World("a picture that is transparent",
-        lambda: picture(PHOTOGRAPH, 400, matrix=b"/G gs 595 0 0 842 0 0"), COUNTS, BLANK),
-    World("a picture 1 pt large", lambda: picture(BLACK_SQUARE, 100, matrix=b"1 0 0 1 72 700"), COUNTS, BLANK),
-    World("a picture that is never drawn", lambda: picture(PHOTOGRAPH, 400, drawn=False), COUNTS, BLANK),
-    World("a white picture", lambda: picture(PAPER, 400), COUNTS, BLANK),
     World("a scan of a white sheet with faint noise",
-        lambda: picture(bytes(244 + each % 12 for each in chance(len(PAPER))), 400), COUNTS, BLANK),
+        lambda: picture(bytes(244 + each % 12 for each in PHOTOGRAPH), 400), COUNTS, BLANK),
     World("encrypted for its owner only", lambda: pdf(password=""), COUNTS),
     World("encrypted for everybody", lambda: pdf(password="secret"), "ENCRYPTED"),
     World("encrypted for the holder of a certificate", lambda: page(TEXT).replace(
