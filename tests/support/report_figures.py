@@ -5,7 +5,6 @@ import json
 import re
 import zlib
 from collections import Counter, defaultdict
-from datetime import datetime
 from html import unescape
 from zipfile import ZipFile
 
@@ -13,10 +12,9 @@ from pypdf import PdfReader
 from pypdf.generic import IndirectObject, StreamObject
 from python_calamine import CalamineWorkbook
 
-from toolkit.contract.findings import Reason, Status
+from toolkit.contract.findings import Reason
 from toolkit.language import ENGLISH
 from toolkit.reports.audited import _RARE as RARE
-from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON
 from toolkit.reports.wording import OWNER_NAMES
 
 BANDS = {"0-1": (0, 1), "2-7": (2, 7), "8-30": (8, 30), "31-90": (31, 90), ">90": (91, 10**9)}
@@ -183,9 +181,8 @@ def _of_page(page, document, language):
 
 
 def _of_pdf(path, document, language):
-    """The figures of all pages: the totals, the cards, and the numbers of charts and lists, row by row."""
-    pages = [page.extract_text() for page in PdfReader(path).pages]
-    text = "\n".join(pages)
+    """The figures of all pages: the totals, the cards and the numbers of charts, row by row; who is listed."""
+    text = "\n".join(page.extract_text() for page in PdfReader(path).pages)
     rows, say = document["rows"], language.text
     statuses = Counter(row["status"] for row in rows)
     names = {"incomplete": language.count("incomplete", "incomplete", statuses["incomplete"])}
@@ -201,58 +198,16 @@ def _of_pdf(path, document, language):
     }.items():
         found = re.search(rf"^(\d+)\n{name.split()[0]}\b", text, re.MULTILINE)
         yield f"PDF {name}", found and int(found[1]), given
-    text = "\n".join(page.rsplit("\n", _FOOT)[0] for page in pages)
-    parts = re.split(rf"^({'|'.join(map(re.escape, map(say, _TITLES)))})$", text, flags=re.MULTILINE)
-    below = dict(zip(parts[1::2], parts[2::2], strict=True))
-    for title, rows in _pdf_rows(document, language):
-        yield f"PDF {title}", [*_not_in(below.get(say(title), ""), rows)], []
-
-
-_CHART_TITLES = ("Status by utility group", "How long it has been open", "What is missing, and why")
-_TITLES = (*_CHART_TITLES, PROBLEMS.title, TO_ACT_ON.title, *(each.title for each in BESIDE.values()))
-_OF_PARTNERS = ("sales", *Status, "findings", "overdue", "waived", "trend", "medianDays")
-_OF_MONTHS = ("findings", "told", "answered", "mended", "medianDays", "stillOpen", "lateUntold")
-_FOOT = 4
-"""Lines at the foot of each page."""
-
-
-def _pdf_rows(document, language):
-    """By heading the patterns of its rows: their numbers, where they stand at the end of a line."""
-    number, changes = language.number, document["changes"] or {"byPartner": []}
-
-    def ends(each, *names):
-        told = [f"{'+' * (name == 'trend' and each[name] > 0)}{number(round(each[name], 1))}" for name in names]
-        return rf"(?:^| ){re.escape(' '.join(told))}$"
-
-    def due(each):
-        late = f" {number(-each['dueInBusinessDays'])}" * each["overdue"]
-        return re.escape(language.day(datetime.fromisoformat(each["dueAt"])) + late).replace(r"\ ", r"\s+")
-
-    for title, (_, counts) in zip(_CHART_TITLES, _charts(document), strict=True):
-        yield title, [ends(row, *range(len(row))) for row in counts]
-    yield PROBLEMS.title, [rf"^{each['sales']} " for each in document["problems"] if each["sales"]]
-    yield TO_ACT_ON.title, [ends(row, "ageDays") for row in document["rows"]]
-    standing = [each for each in document["findings"] if each["status"] in STANDING]
-    standing.sort(key=lambda each: (not each["overdue"], each["dueAt"]))
-    yield BESIDE["open"].title, [*map(due, standing)]
-    for name, rows, names in (
-        ("partners", document["partners"], _OF_PARTNERS),
-        ("partner-months", document["partnerMonths"], _OF_MONTHS),
-        ("changed-partners", changes["byPartner"], ("new", "reopened", "resolved", "between", "open")),
-        ("trend", document["trend"][::-1], ("present", "came", "went")),
-    ):
-        shown = [each for each in rows if name != "trend" or each["came"] or each["went"]]
-        yield BESIDE[name].title, [ends(each, *(key for key in names if each[key] is not None)) for each in shown]
-
-
-def _not_in(text, patterns):
-    """The patterns that the text does not hold in their order."""
-    at = 0
-    for pattern in patterns:
-        if found := re.compile(pattern, re.MULTILINE).search(text, at):
-            at = found.end()
-        else:
-            yield pattern
+    for name, counts in _charts(document):
+        told = [f"(?:^| ){' '.join(map(language.number, row))}$" for row in counts]
+        yield f"PDF, chart {name}", bool(re.search(r"(?:\n.*)*?".join(told), text, re.MULTILINE)), True
+    words = {"incomplete": "incomplete", "conflict": "in conflict"}
+    told = [[row["saleId"], row["utilityGroup"], say(words[row["status"]])] for row in rows]
+    counts = ("sales", "compliant", "incomplete", "conflict", "findings", "overdue", "waived")
+    for board in document["partners"]:
+        told.append([board["partner"] or say("no partner"), *(language.number(board[each]) for each in counts)])
+    text = "".join(text.split()).replace("\u200b", "")
+    yield "PDF, sales and partners", [each for each in told if "".join("".join(each).split()) not in text], []
 
 
 def _listed(document):
