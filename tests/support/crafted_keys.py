@@ -1,4 +1,4 @@
-"""Bearer tokens made by hand, good and bad, without the library that checks them; a certificate for servers."""
+"""Bearer tokens, good and bad, by hand where no library makes them; a certificate for servers."""
 
 import base64
 import hashlib
@@ -8,10 +8,10 @@ import json
 import time
 from datetime import UTC, datetime, timedelta
 
+import jwt
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 
 def claims(*, now=None, **changes):
@@ -28,19 +28,13 @@ def token(payload, secret, *, alg="HS256", **header):
     return f"{signed}.{_base64(hmac.new(secret.encode(), signed.encode(), digest).digest())}"
 
 
-def unsigned(payload, alg="none"):
-    return f"{_part({'alg': alg, 'typ': 'JWT'})}.{_part(payload)}."
+def unsigned(payload):
+    return jwt.encode(payload, None, "none")
 
 
-def signed(payload, key, *, alg=None, **header):
-    """A token signed with a private key: RS256, or ES256 on whatever curve the key is."""
-    if isinstance(key, rsa.RSAPrivateKey):
-        text = f"{_part({'alg': alg or 'RS256', **header})}.{_part(payload)}"
-        return f"{text}.{_base64(key.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
-    text = f"{_part({'alg': alg or 'ES256', **header})}.{_part(payload)}"
-    r, s = decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
-    size = (key.key_size + 7) // 8
-    return f"{text}.{_base64(r.to_bytes(size, 'big') + s.to_bytes(size, 'big'))}"
+def signed(payload, key, *, alg=None):
+    """A token signed with a private key: RS256 or ES256."""
+    return jwt.encode(payload, key, alg or ("RS256" if isinstance(key, rsa.RSAPrivateKey) else "ES256"))
 
 
 def public_pem(key):
