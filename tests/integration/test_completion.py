@@ -52,14 +52,6 @@ def missing(refused):
     return [(piece.evidence_type, piece.reason) for piece in refused.verdict.missing]
 
 
-def test_a_sale_with_its_evidence_is_completed_and_seen_as_completed(database, upload, complete, clock):
-    upload(EvidenceType.POV)
-    upload(EvidenceType.DOC_CONTRATANTE)
-    assert complete().completed_at == clock.now
-    query = "SELECT completed_at FROM sales UNION ALL SELECT completed_at FROM audit.sale_observations"
-    assert rows(database, query) == [(clock.now,)] * 2
-
-
 def test_two_callers_at_once_complete_a_sale_once(database, upload, complete):
     upload(EvidenceType.KYC)
     with ThreadPoolExecutor(4) as pool:

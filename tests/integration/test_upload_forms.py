@@ -23,7 +23,6 @@ from toolkit.embedded import NEVER
 from toolkit.errors import BucketError, ObjectDenied
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
-from toolkit.partner import post_file
 from toolkit.reports.notices import notices
 from toolkit.reports.report import Report
 from toolkit.settings import AwsSettings
@@ -71,15 +70,6 @@ def post(form, fields, content=PDF):
 
 def keys(bucket):
     return [item.key for page in list_objects(bucket, [""]) for item in page]
-
-
-def test_the_form_is_accepted_as_it_is(empty, tmp_path):
-    path = tmp_path / "contract.pdf"
-    path.write_bytes(PDF)
-    form = form_of(empty)
-    post_file(form.url, form.fields, path)
-    assert keys(empty) == [KEY]
-    assert empty.read(KEY, 0, 100) == PDF
 
 
 @pytest.mark.parametrize("size", [0, MAX_BYTES + 1, 100 * MAX_BYTES])

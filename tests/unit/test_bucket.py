@@ -159,10 +159,6 @@ class TestSessions:
         asked = parse_qs(server.requests[0].body.decode())
         assert (asked["Action"], asked["RoleArn"]) == (["AssumeRole"], ["arn:aws:iam::123456789012:role/uploads"])
 
-    def test_a_form_never_outlives_its_session(self, serve):
-        ends_at = NOW + timedelta(minutes=20)
-        assert form(bucket_at(serve(session("short", ends_at)).url)).expires_at == ends_at
-
     def test_a_session_that_cannot_be_renewed_yet_signs_to_its_end(self, serve, monkeypatch):
         monkeypatch.setattr(aws_sessions, "RENEWAL_PAUSE", timedelta(0))
         ends_at = NOW + timedelta(minutes=30)

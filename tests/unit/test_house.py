@@ -146,11 +146,6 @@ def test_every_variable_of_the_settings_is_described_and_no_other():
     assert described == read
 
 
-def test_public_names_are_there_and_sorted():
-    assert toolkit.__all__ == sorted(toolkit.__all__)
-    assert all(hasattr(toolkit, name) for name in toolkit.__all__)
-
-
 def test_the_example_of_the_package_runs():
     assert doctest.testmod(toolkit).failed == 0
 

@@ -1,19 +1,14 @@
 """The sample data: believable, reproducible, and telling every case of the rules."""
 
-import io
 import re
 from pathlib import Path
 
 import pytest
-from pypdf import PdfReader
 
 from toolkit.contract.contents import IntegrityProblem
-from toolkit.contract.evidence import KIND_OF, FileKind
 from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.rules import GROUP_RULES, Evidence, EvidenceState, Sale, evaluate
 from toolkit.database import tables
-from toolkit.evidence.inspection import inspect_file
-from toolkit.language import language
 from toolkit.samples.dataset import make_samples, read_clients, write_samples
 from toolkit.samples.scenarios import SCENARIOS
 
@@ -75,36 +70,6 @@ def test_every_client_has_a_cpf_of_its_own_and_an_address_that_is_nobodys(sample
     assert all(person["email"] is None or person["email"].endswith("@example.com") for person in samples.clients)
 
 
-def test_a_file_that_is_not_sound_is_found_to_be_what_the_story_calls_it(samples, tmp_path):
-    found = {}
-    for file in (file for sale in samples.sales for file in sale.files):
-        path = tmp_path / "file"
-        path.write_bytes(file.written)
-        if file.attempt.by_partner:
-            looked = inspect_file(path)
-            found[file.attempt.content, looked.media_type] = looked.problem or "|".join(looked.active_parts)
-    assert found == {
-        ("sound", "audio/mpeg"): "",
-        ("sound", "application/pdf"): "",
-        ("lapsed", "audio/mpeg"): "",
-        ("page", "application/pdf"): "",
-        ("stray", "audio/mpeg"): "",
-        ("outside", "audio/mpeg"): "",
-        ("empty", "application/octet-stream"): "",
-        ("link", "application/pdf"): "LINK",
-        ("script", "application/pdf"): "JAVASCRIPT",
-        ("blank", "application/pdf"): "BLANK",
-        ("phone", "audio/amr"): "NO_SPEECH",
-        ("web-page", "text/html"): "",
-        ("photo", "image/png"): "",
-        ("silent", "audio/mpeg"): "SILENT",
-        ("short", "audio/mpeg"): "TOO_SHORT",
-        ("cut", "audio/mpeg"): "DAMAGED",
-        ("cut", "application/pdf"): "DAMAGED",
-        ("locked", "application/pdf"): "ENCRYPTED",
-    }
-
-
 def test_the_sales_that_the_readme_names_need_attention(samples):
     named = set(re.findall(r"V-2026-\d{5}", (Path(__file__).parents[2] / "README.md").read_text("utf-8")))
     assert named <= {sale.id for sale in samples.sales if verdict_of(sale.scenario).status != "compliant"}
@@ -113,18 +78,3 @@ def test_the_sales_that_the_readme_names_need_attention(samples):
 def test_the_command_writes_the_same_folder(run, folder, tmp_path):
     assert run("sample", "--out", tmp_path / "out", within={}).out.strip() == str(tmp_path / "out")
     assert contents(tmp_path / "out") == contents(folder)
-
-
-def test_a_document_has_the_name_of_its_type_as_its_title(samples):
-    files = [file for sale in samples.sales for file in sale.files if file.attempt.content == "sound"]
-    titles = {
-        file.attempt.evidence_type: PdfReader(io.BytesIO(file.content))
-        .pages[0]
-        .extract_text()
-        .splitlines()[0]
-        .strip()
-        for file in files
-        if KIND_OF[file.attempt.evidence_type] is FileKind.PDF
-    }
-    assert titles == {each: language("pt-BR").text(each.text) for each in titles}
-    assert len(titles) == 4
