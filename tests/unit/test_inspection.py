@@ -94,32 +94,18 @@ def test_a_document_that_asks_for_too_much_is_read_in_time_and_memory(made, tmp_
 MP3_FRAME = bytes.fromhex("fffb9064") + bytes(413)
 """One frame of MPEG-1 layer III at 128 kbit/s and 44.1 kHz: 417 bytes."""
 
-ADTS_FRAME = bytes.fromhex("fff15080") + (16 << 5 & 0xFFFF).to_bytes(2, "big") + bytes(10)
-
 
 @pytest.mark.parametrize(
     ("head", "media_type"),
     [
-        (b"%PDF-1.7\n", "application/pdf"),
         (b"\n" * 1019 + b"%PDF-1.4", "application/pdf"),
         (b"\n" * 1020 + b"%PDF-1.4", "application/octet-stream"),
-        (b"ID3\x04\x00\x00\x00\x00\x00\x00", "audio/mpeg"),
-        (MP3_FRAME * 2, "audio/mpeg"),
         (MP3_FRAME, "audio/mpeg"),
-        (ADTS_FRAME * 2, "audio/aac"),
-        (b"RIFF\x24\x00\x00\x00WAVEfmt ", "audio/wav"),
-        (b"FORM\x00\x00\x00\x24AIFFCOMM", "audio/aiff"),
-        (b"OggS" + bytes(24) + b"OpusHead", "audio/ogg"),
         (b"OggS" + bytes(24) + b"\x80theora", "application/ogg"),
-        (b"fLaC\x00\x00\x00\x22", "audio/flac"),
-        (b"\x00\x00\x00\x20ftypM4A \x00\x00\x00\x00", "audio/mp4"),
-        (b"\x00\x00\x00\x20ftyp3gp4\x00\x00\x00\x00", "audio/mp4"),
         (b"\x00\x00\x00\x20ftypheic\x00\x00\x00\x00", "application/octet-stream"),
-        (b"#!AMR\n\x3c", "audio/amr"),
         (b"#!AMR-WB\n\x3c", "audio/amr-wb"),
-        (b"\x1a\x45\xdf\xa3webm\x86\x86A_OPUS", "audio/webm"),
-        (b"\xff\xd8\xff\xe1 %PDF-1.7", "image/jpeg"),
         (b"PK\x03\x04", "application/zip"),
+        (b"\xff\xd8\xff\xe1 %PDF-1.7", "image/jpeg"),
         ("Sehr geehrte".encode("utf-16"), "application/octet-stream"),
         (b"plain text", "application/octet-stream"),
         (b"", "application/octet-stream"),
