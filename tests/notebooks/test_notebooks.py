@@ -22,7 +22,6 @@ from tests.support.uploaded_sales import Story
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.errors import NotebookFailed
 from toolkit.kit.shown import figures, table
-from toolkit.kit.spoken import set_language
 from toolkit.notebooks import running
 from toolkit.notebooks.packaged import RESULT_TYPE, copy_notebooks, find_notebook, packaged_notebooks, results_of
 from toolkit.notebooks.parameters import chosen_values, read_parameters
@@ -211,20 +210,6 @@ def test_a_text_becomes_a_value_of_the_default_s_type(name, text, value):
     assert type(found) is type(value)
 
 
-def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():
-    set_language({"TOOLKIT_LANGUAGE": "pt-BR"})
-    facts = figures("Sales", {"rejected": 1200}, "Nothing was issued. Correct the rows below and run again.")
-    assert figures("Findings", {"open": 71, "resolved": 1}).text == "Achados: 71 abertos, 1 resolvido"
-    rows = table("Why rows were rejected", ["line", "field"], [(2, "rejected")], total=1000)
-    assert facts.text == "Vendas: 1.200 rejeitadas\nNada foi emitido. Corrija as linhas abaixo e execute de novo."
-    assert "Nada foi emitido." in facts.html
-    assert rows.text.splitlines()[1:4] == [
-        "Por que linhas foram rejeitadas (1.000)",
-        "  linha  campo",
-        "      2  rejected",
-    ]
-
-
 def test_a_table_is_shown_whole_and_holds_nothing_but_text():
     long = f"<script>alert(1)</script>{'x' * 80}"
     markup = table("<i>", ["<b>"], [(long,)] * 56).html
@@ -232,6 +217,7 @@ def test_a_table_is_shown_whole_and_holds_nothing_but_text():
     assert markup.count(f"&lt;script&gt;alert(1)&lt;/script&gt;{'x' * 80}") == 56
     assert not any(f"<{tag}" in markup for tag in ("script", "i>", "b>"))
     assert table("Waivers", ["reason", "owner"], []).text == "\nWaivers: none"
+    assert "<p>&lt;i&gt;</p>" in figures("Sales", {"rejected": 1200}, "<i>").html
 
 
 def write(folder, *sources):
