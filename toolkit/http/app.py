@@ -29,6 +29,7 @@ from toolkit.errors import (
     NotInstalled,
     SaleNotFound,
     TooManyForms,
+    UnreadableFile,
     WriteRefused,
     WrongBucket,
 )
@@ -325,7 +326,7 @@ async def _answer_error(request: Request, error: Exception) -> Response:
     return retry_later(error.wait.total_seconds()) if isinstance(error, TooManyForms) else failure(503)
 
 
-_AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, NotInstalled, Busy, NoAudit)
+_AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, NotInstalled, Busy, NoAudit, UnreadableFile)
 _REFUSED: Final = (
     *(InvalidFields, AlreadyThere, SaleNotFound, FindingNotFound, TooManyForms),
     *(WriteRefused, HTTPException),

@@ -162,6 +162,7 @@ class Backend:
 
         Raises:
             NoAudit: there is none yet.
+            UnreadableFile: its findings are not what was written.
             NotInstalled: audits cannot be read in this installation.
         """
         with self._looking:
@@ -169,6 +170,7 @@ class Backend:
                 require("audit", "Findings over HTTP")
                 found = self._application.last_audit()
                 if self._newest_audit is None or found.facts != self._newest_audit.facts:
+                    found.verify("findings")
                     self._newest_audit = found
                 self._audits_looked_at = time.monotonic()
             return self._newest_audit
