@@ -133,6 +133,8 @@ def defaults(statement: str, column: str, *, of_codes: bool = False) -> list[str
             found += _branches(each.expressions[-1])
     texts = [each.sql("postgres") for each in found if each.is_string and each not in values]
     texts += ["TRUE" for each in found if each.sql() == "TRUE" or each.key in ("neq", "nullsafeneq")]
+    denied = (each.this.unnest() if each.key == "not" else each.args.get("negate") and each for each in found)
+    texts += ["TRUE" for each in denied if each and each.key not in ("column", "is", "exists")]
     return list(dict.fromkeys(texts))
 
 
