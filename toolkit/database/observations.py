@@ -270,9 +270,9 @@ def rows_behind(connection: Connection, relation: str) -> int:
     return sum(connection.execute(each).scalar_one() for each in counts)
 
 
-def observe_sales(connection: Connection, sale_id: str | None = None) -> None:
-    """Note changes of the sales alone, or of one of them, inside the transaction that wrote them."""
-    _observe(connection, "sales", stamp(connection), sale_id)
+def observe_sales(connection: Connection, sale_id: str | None = None) -> int:
+    """Note and count changes of the sales alone, or of one of them, inside the transaction that wrote them."""
+    return sum(_observe(connection, "sales", stamp(connection), sale_id))
 
 
 def _observe(connection: Connection, relation: str, now: datetime, only: str | None = None) -> sa.Row[Any]:

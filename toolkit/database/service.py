@@ -189,18 +189,26 @@ class Service:
         """Run a statement that writes, on rows in the temporary table of ``create_new``; return their number.
 
         Raises:
-            AlreadyThere: see ``check_stored``.
+            AlreadyThere: a row is not stored, see ``check_stored``.
+            WriteRefused: all were stored, but not as they were given.
         """
         self.require(name)
         relation = WRITES[name][0]
         changed = connection.execute(sa.text(_escaped(self.statements[name]))).rowcount
-        count = sa.text(f"SELECT count(*) FROM {relation}")
-        if name == "add_records" or (name.startswith("add_") and changed < connection.scalar(count)):
-            self.check_stored(connection, name, relation)
+        lacking = changed < connection.execute(sa.text(f"SELECT count(*) FROM {relation}")).scalar_one()
+        if name == "add_records" or (name.startswith("add_") and (lacking or not self.is_own)):
+            error = AlreadyThere if lacking or name == "add_records" else WriteRefused
+            self.check_stored(connection, name, relation, error=error)
         return changed
 
     def check_stored(
-        self, connection: Connection, name: str, rows: str, given: Mapping[str, object] | None = None
+        self,
+        connection: Connection,
+        name: str,
+        rows: str,
+        given: Mapping[str, object] | None = None,
+        *,
+        error: type[AlreadyThere | WriteRefused] = AlreadyThere,
     ) -> None:
         """Make sure that rows are read back as they were given; ``rows`` is a table of them, or a query.
 
@@ -216,8 +224,8 @@ class Service:
         stored = f"SELECT FROM {read} AS read WHERE {alike}"
         lacking = sa.text(f"SELECT EXISTS (SELECT FROM {rows} AS written WHERE NOT EXISTS ({stored}))")
         if connection.scalar(lacking, given):
-            raise AlreadyThere(
-                "The service did not store it as given, perhaps because it is there already ({})", name
+            raise error(
+                Message("The service did not store it as given, perhaps because it is there already ({})", name)
             )
 
 

@@ -90,15 +90,15 @@ def load_sales(
         take(connection, Lock.SALES_LOAD)
         rejected = dict(sorted((rejected | _reject_unknown_clients(connection)).items()))
         connection.execute(_KEEP_COMPLETIONS)
-        differing = _differing(connection)
+        differing, changed = _differing(connection), 0
         if write and differing:
             connection.execute(_TAKE_OUT_SAME)
             connection.execute(sa.text("ALTER TABLE new_sales DROP COLUMN line"))
             changed = database.service.run(connection, "add_sales")
             if changed < len(differing) and connection.execute(_TAKE_OUT_SAME).rowcount < len(differing):
                 raise WriteRefused("add_sales left sales as they were. Nothing was changed.")
-        if write:
-            observe_sales(connection)
+        if write and min(observe_sales(connection), changed) > len(differing):
+            raise WriteRefused("add_sales changed other sales, too. Nothing was changed.")
     files = table.hand_back(rejected, out, language)
     new = sum(not each.fields for each in differing)
     unchanged = rows - len(rejected) - len(differing)
