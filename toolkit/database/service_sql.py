@@ -20,7 +20,7 @@ from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of, rows_behind
 from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, mentions, service_of
 from toolkit.database.service_tables import Resolved, hidden_and_copied, parts_alone, resolve
-from toolkit.database.statements import defaults, is_null, tree_of
+from toolkit.database.statements import columns_in, defaults, is_null, tables_in, tree_of
 from toolkit.errors import InvalidInput, SchemaMismatch, WriteRefused
 from toolkit.message import Message, listed
 
@@ -168,9 +168,9 @@ _TABLES: Final = """
 
 _COLUMNS: Final = """
     SELECT quote_ident(attname) AS sql, format_type(atttypid, NULL) AS type, NOT attnotnull AS nullable,
-           CAST(typcategory AS text) AS category, ARRAY(
-                SELECT CAST(enumlabel AS text) FROM pg_enum WHERE enumtypid = atttypid ORDER BY enumsortorder
-           ) AS labels,
+           CASE WHEN has_column_privilege(attrelid, attnum, 'SELECT') THEN typcategory::text END AS category,
+           ARRAY(SELECT CAST(enumlabel AS text) FROM pg_enum WHERE enumtypid = atttypid ORDER BY enumsortorder)
+               AS labels,
            (SELECT CASE WHEN cardinality(conkey) > 1 THEN 'part of ' ELSE '' END ||
                    CASE contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique'
                    ELSE '-> ' || CAST(CAST(confrelid AS regclass) AS text) END
@@ -327,6 +327,8 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
                 "{}: nobody tells when rows are left out, as the statement yields more than its table has.",
                 relation,
             )
+    if unnamed := [*_unnamed(connection)]:
+        yield Message("No SELECT names these columns, by which a row may not count: {}", listed(unnamed))
     for relation, column in (shown.split(".") for shown in _CODED):
         for value in defaults(service.statements[relation], column):
             yield Message(
@@ -360,6 +362,17 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
         yield Message(
             "The database is encoded in {}: clients with other characters are rejected one by one.", encoding
         )
+
+
+def _unnamed(connection: Connection) -> Iterator[Message]:
+    statements = [service_of(connection).statements[relation] for relation in COLUMNS]
+    named = set[tuple[str, str]]().union(*map(columns_in, statements))
+    for table in dict.fromkeys(name for each in statements[:2] for name in tables_in(each)):
+        if connection.scalar(sa.text("SELECT to_regclass(:name)"), {"name": table}) is not None:
+            own = table.rpartition(".")[2].strip('"')
+            for each in _columns(connection, table):
+                if each.may_exclude and named.isdisjoint((name, each.sql.strip('"')) for name in ("", own)):
+                    yield Message("{}: {}", table, each.told)
 
 
 def _writing(connection: Connection) -> Iterator[Message]:

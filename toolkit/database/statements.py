@@ -43,6 +43,14 @@ def tables_in(statement: str) -> list[str]:
     return sorted(found, key=found.__getitem__)
 
 
+def columns_in(statement: str) -> set[tuple[str, str]]:
+    """Return the columns that a statement names, each with the name of its table, blank where that is not said."""
+    tables = {name.rpartition(".")[2].strip('"') for name in tables_in(statement)}
+    called = {each.alias_or_name: each.name for each in nodes(statement, "table") if each.name in tables}
+    called[""] = min(tables) if len(tables) == 1 else ""
+    return {(called.get(each.table, ""), each.name) for each in nodes(statement, "column")}
+
+
 def functions_in(statement: str) -> list[str]:
     """Return the names before parentheses, with the schema where one stands there; keywords are among them."""
     return re.findall(rf"({_NAME}(?:\s*\.\s*{_NAME})?)\s*\(", re.sub("'(?:[^']|'')*'", "''", statement))
