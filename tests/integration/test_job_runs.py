@@ -166,6 +166,7 @@ def test_a_clock_that_went_back_for_a_while_makes_no_dates_of_the_past_missed(da
     for now in (DATE - timedelta(days=900), DATE + timedelta(days=1, hours=7)):
         night.now = now
         assert missed(database, job) == [DATE + timedelta(days=1)] * (now > DATE)
+        assert len(missed(database, job.model_copy(update={"name": "first"}))) == job.keep_days * (now > DATE)
 
 
 def test_another_schedule_makes_no_dates_of_the_past_missed(database, job, night):

@@ -153,7 +153,8 @@ def watch_job(database: Database, job: Job, notices: NoticeSettings) -> tuple[li
         accounted = connection.scalars(watched.returning(old.watched_until)).one()  # locked until the end
         # Dates before the newest run were looked at when it was started, whatever a clock that went back says.
         newest = sa.select(sa.func.max(runs.logical_date)).where(runs.job == job.name, runs.logical_date <= now)
-        accounted = max(accounted, (connection.scalar(newest) or accounted) - job.grace)
+        kept_since = now - timedelta(days=job.keep_days)  # the first start may have been by a clock of years ago
+        accounted = max(accounted, (connection.scalar(newest) or accounted) - job.grace, kept_since)
         rows = [_new_run(job, each, RunStatus.MISSED) for each in job.schedule.between(accounted, now - job.grace)]
         written = insert(job_runs).on_conflict_do_nothing().returning(runs.logical_date)
         missed = sorted(connection.scalars(written, rows)) if rows else []
