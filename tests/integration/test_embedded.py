@@ -190,6 +190,7 @@ def test_it_works_as_an_ordinary_user(own_home):
 
 
 def test_data_of_another_version_are_left_alone(used_home):
+    shutil.copytree(used_home.rename(used_home.with_name("before")), used_home)  # root's copy is root's own
     written_by = used_home / "postgres" / "data" / "PG_VERSION"
     written_by.write_text("17\n")
     with pytest.raises(EmbeddedServiceError, match=r"(?s)did not start.*initialized by PostgreSQL version 17"):

@@ -171,6 +171,9 @@ def _launch(home: Path, owner: Account, lock: int) -> int:
         command += ["-c", f"{name}={value}"]
     if not data.exists():
         initialise(data, binaries, owner)
+    elif data.stat().st_uid == 0:  # a copy that root made, such as a backup that is back
+        for path in folder.rglob("*"):
+            owner.give(path)
     return launch(command, folder / "log", owner=owner.ids, lock=lock)
 
 
