@@ -59,6 +59,8 @@ def test_a_query_that_is_interrupted_ends_as_any_command_does(run, monkeypatch):
         assert run("audit", ends=130).err.strip() == "toolkit: interrupted"
         monkeypatch.setattr("toolkit.cli.audit.Kit.audit", Mock(side_effect=EOFError("marshal data too short")))
         assert "by a full disk: marshal data too short. Make room" in run("audit", ends=1).err
+        monkeypatch.setattr("toolkit.cli.audit.Kit.audit", Mock(side_effect=MemoryError))
+        assert "may not take more memory or threads" in run("audit", ends=1).err
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -180,7 +180,10 @@ def main(args: Sequence[str], environ: Mapping[str, str]) -> int:
     set_language(environ)
     try:
         status = _toolkit.main(args=list(args), prog_name="toolkit", standalone_mode=False, obj=environ)
-    except RuntimeError as error:  # click makes an error of its own of Ctrl-C, and DuckDB makes this one
+    except (MemoryError, RuntimeError) as error:  # click makes one of its own of Ctrl-C, as DuckDB does
+        if isinstance(error, MemoryError) or "start new thread" in str(error):
+            note("toolkit: this process may not take more memory or threads; see its limits by: ulimit -a")
+            return FAILED
         if not isinstance(error, click.Abort) and str(error) != "Query interrupted":
             raise
         if isinstance(error.__cause__, EOFError):  # nobody's Ctrl-D: that one has no cause
