@@ -36,12 +36,12 @@ from tests.support.audit_results import (
     written,
 )
 from tests.support.report_figures import everything_in, packed_data, wrong_figures
-from toolkit.audit.folder import LastSync
+from toolkit.audit.folder import LastSync, open_audit
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import Withdrawal
 from toolkit.contract.service_rows import FLAWS, ServiceChange
 from toolkit.contract.waivers import Waiver
-from toolkit.errors import ReportError
+from toolkit.errors import ReportError, UnreadableFile
 from toolkit.intake import sources
 from toolkit.language import language
 from toolkit.reports import FORMATS, pdf, spreadsheets, write_report
@@ -278,6 +278,14 @@ def test_notices_tell_what_weakens_the_numbers(result):
     ]
     never = notices(Report(result_of(COMPLETE, given_source=source(synced=False))))
     assert never[0] == "The bucket had never been read at this moment, so no file could count."
+
+
+@pytest.mark.parametrize("wrong", [{"madeAt": "2026-11-30T00:00:00"}, {"timezone": "Nowhere"}])
+def test_an_audit_whose_times_cannot_be_told_is_refused(wrong, tmp_path):
+    audit = folder_of(tmp_path, COMPLETE)
+    (tmp_path / "audit.json").write_text(json.dumps(json.loads(audit.facts.written()) | wrong), "utf-8")
+    with pytest.raises(UnreadableFile, match="was not written by toolkit audit"):
+        open_audit(tmp_path)
 
 
 def test_each_change_of_the_service_is_told_in_the_language_of_the_report():

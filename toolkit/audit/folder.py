@@ -15,9 +15,10 @@ from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from toolkit.audit.duckdb_session import files_alone, quoted
@@ -112,7 +113,7 @@ _AT_ONCE: Final = 4  # the partners whose rows are copied into memory at once, w
 class LastSync:
     """The last reading of the bucket before the moment of an audit."""
 
-    finished_at: datetime
+    finished_at: AwareDatetime
     bucket: str
     taken_from: str | None = None
     """The inventory that was taken over instead of reading it."""
@@ -135,7 +136,7 @@ class Source:
     toolkit: str = field(default_factory=toolkit_version)
     rules: str = field(default_factory=rules_fingerprint)
     """A fingerprint that changes when the minimum-evidence rules do."""
-    listed_since: datetime | None = None
+    listed_since: AwareDatetime | None = None
     """The last look at that part of the bucket which had waited longest; objects of open sales never wait."""
     hidden_rows: tuple[str, ...] = ()
     """Tables of the service whose policies may hide rows from the role that reads them."""
@@ -217,11 +218,11 @@ class AuditFacts:
     """The contents of ``audit.json``: the moment of the audit, its totals, and what they rest on."""
 
     __pydantic_config__: ClassVar = ConfigDict(alias_generator=to_camel, populate_by_name=True)
-    as_of: datetime
-    made_at: datetime
+    as_of: AwareDatetime
+    made_at: AwareDatetime
     run: str | None = None
     """The id of the audit's row in ``audit.audit_runs``; an audit of the past has none."""
-    changes_since: datetime | None = None
+    changes_since: AwareDatetime | None = None
     """The moment of the audit before, with which findings were compared."""
     verified_first: bool | None = None
     """True where contents were verified before; ``None`` for an audit of the past."""
@@ -407,7 +408,8 @@ def open_audit(place: str | Path, store: FileStore | None = None, cache: Path | 
         name = str(place)
     try:
         facts = _FACTS.validate_json(store.text(f"{name}/{FACTS}"))
-    except ValidationError:
+        ZoneInfo(facts.timezone)
+    except (ValueError, KeyError):
         raise UnreadableFile("{} in {} was not written by toolkit audit.", FACTS, name) from None
     return Audit(store, name, facts, cache)
 
