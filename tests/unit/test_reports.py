@@ -278,6 +278,8 @@ def test_notices_tell_what_weakens_the_numbers(result):
     ]
     never = notices(Report(result_of(COMPLETE, given_source=source(synced=False))))
     assert never[0] == "The bucket had never been read at this moment, so no file could count."
+    facts = replace(result.facts, made_at=result.facts.as_of - timedelta(days=400))
+    assert "A clock is or was wrong" in notices(Report(replace(result, facts=facts)))[1]
 
 
 @pytest.mark.parametrize("wrong", [{"madeAt": "2026-11-30T00:00:00"}, {"timezone": "Nowhere"}])

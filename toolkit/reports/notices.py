@@ -99,6 +99,12 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             "Made on embedded services for trying out ({}): the numbers say nothing about real sales.",
             language.listed([say(name) for name in source.embedded]),
         )
+    if result.facts.as_of - result.facts.made_at > timedelta(minutes=5):
+        yield say(
+            "A clock is or was wrong: this was made at {}, and observations are dated up to {}. Ages and "
+            "deadlines are counted from there.",
+            *(language.moment(each, timezone) for each in (result.facts.made_at, result.facts.as_of)),
+        )
     if source.hidden_rows:
         yield say(
             "Row level security may hide rows of {} from the role that reads them: what is hidden is not judged, "
