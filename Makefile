@@ -18,7 +18,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE PIP_USER PIP_TARGET PIP_PREFIX PIP
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format lab bench fuzz mutants reference audit-deps licences picture migration lock clean
+.PHONY: help setup run test check format lab bench fuzz mutants reference audit-deps licences picture migration lock clean moved
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -35,12 +35,15 @@ define install
 	$(RUN)/python .make/imports.py $(1)
 endef
 
-$(VENV)/.ready: requirements.lock requirements-setup.lock pyproject.toml $(wildcard .make/*.py)
+# An environment names its folder in many files: in a clone that was moved or copied it is made anew.
+MOVED := $(shell test ! -s $(VENV)/.ready || grep -qxF "$$(pwd -P)" $(VENV)/.ready || echo --clear)
+
+$(VENV)/.ready: requirements.lock requirements-setup.lock pyproject.toml $(wildcard .make/*.py) $(if $(MOVED),moved)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(MOVED) $(VENV)
 	$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-user --no-compile --require-hashes -r requirements-setup.lock
 	$(call install,requirements.lock,--editable .)
-	touch $@
+	pwd -P > $@
 
 $(VENV)/.developed: $(VENV)/.ready requirements-dev.lock
 	$(call install,requirements-dev.lock)
