@@ -14,7 +14,7 @@ NAME ?=
 # Python keeps what it compiles, also where the environment forbids it: each process of `make run` starts seconds sooner.
 export PYTHONDONTWRITEBYTECODE :=
 # What the caller's shell says for other Python projects.
-unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE PIP_USER PIP_TARGET PIP_PREFIX PIP_ROOT PIP_NO_BINARY PIP_DRY_RUN
+unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE PYTHONWARNINGS PIP_USER PIP_TARGET PIP_PREFIX PIP_ROOT PIP_NO_BINARY PIP_DRY_RUN
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help

@@ -295,7 +295,7 @@ def test_setting_up_names_a_package_that_does_not_work(tmp_path, files, said):
 
 
 def test_what_the_shell_says_for_other_python_projects_stays_out_of_make():
-    others = {"PYTHONPATH": "elsewhere", "PIP_USER": "1", "PIP_TARGET": "elsewhere"}
+    others = {"PYTHONPATH": "elsewhere", "PYTHONWARNINGS": "error", "PIP_USER": "1", "PIP_TARGET": "elsewhere"}
     target = ["make", "--silent", "--eval", "environment: ; @env", "environment"]
     seen = subprocess.run(target, cwd=ROOT, env=os.environ | others, capture_output=True, text=True, check=True)
     assert not {*others} & {line.partition("=")[0] for line in seen.stdout.splitlines()}
