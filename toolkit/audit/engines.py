@@ -40,14 +40,9 @@ _RETRIES: Final = 5  # attempts to reach a server that died; the client's own fi
 _BACKOFF: Final = 2000  # milliseconds between two attempts, at most
 
 
-def duckdb_sql(query: Table, as_of: datetime) -> str:
-    """Return a query as DuckDB's SQL, made once where no moment is in it: that takes longer than a small audit."""
-    node = query.op()
-    return _compiled(node, as_of if node.find(ops.ScalarParameter) else None)
-
-
 @lru_cache
 def _compiled(query: Any, as_of: datetime | None) -> str:
+    """Return a query as DuckDB's SQL, made once where no moment is in it: that takes longer than a small audit."""
     return str(ibis.to_sql(query.to_expr(), dialect="duckdb", params={AS_OF: as_of}))
 
 
@@ -71,8 +66,9 @@ class DuckdbEngine:
         """
         from duckdb import OutOfMemoryException
 
-        sql = duckdb_sql(query, as_of)
-        if any(each.name == "records" for each in query.op().find(ops.UnboundTable)):
+        node = query.op()
+        sql = _compiled(node, as_of if node.find(ops.ScalarParameter) else None)
+        if any(each.name == "records" for each in node.find(ops.UnboundTable)):
             write_in_turn(self._by_records(sql), query.schema().to_pyarrow(), place)
             return
         try:

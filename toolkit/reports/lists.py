@@ -200,11 +200,6 @@ def _partners(report: Report) -> pd.DataFrame:
     return _named(table.assign(medianDays=table["medianDays"].astype(float).round(1)), report)
 
 
-def _trend(report: Report) -> pd.DataFrame:
-    days = report.result.trend
-    return days[(days["came"] > 0) | (days["went"] > 0)].iloc[::-1].rename(columns={"present": "findings"})
-
-
 def _file_findings(report: Report) -> pd.DataFrame:
     say = report.language.text
 
@@ -347,7 +342,7 @@ BESIDE: Final[Mapping[str, List]] = {
     "trend": List(
         "Trend",
         {"Day": 1.5, "Findings": 1.0, "Came": 1.0, "Went": 1.0},
-        _trend,
+        lambda report: report.result.trend.query("came + went > 0")[::-1].rename(columns={"present": "findings"}),
         "The latest days on which findings came or went, with those that were there at the end of the day.",
     ),
     "unusable": List(
@@ -415,11 +410,10 @@ class Section:
         self.table: pd.DataFrame = of.rows(report)
         self.title = say(of.title)
         self.about = report.language.tell(of.about) if isinstance(of.about, str) else of.about(report)
-        lacking = {each for each in _MAY_LACK if each in of.columns and not self._has(each)}
+        lacking = {
+            each for each in _MAY_LACK if each in of.columns and not self.table[_source(each)[0]].fillna("").any()
+        }
         self.columns = {each: share for each, share in of.columns.items() if each not in lacking}
-
-    def _has(self, heading: str) -> bool:
-        return bool(self.table[_source(heading)[0]].fillna("").any())
 
     @property
     def total(self) -> int:

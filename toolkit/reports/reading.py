@@ -65,7 +65,7 @@ def read_audited(
         findings=findings,
         trend=trend.assign(day=pd.to_datetime(trend["day"]).dt.date),
         partners=table(_PARTNERS.format(trend=moved)) if with_work else nothing,
-        partner_months=_partner_months(audit) if with_work else nothing,
+        partner_months=table(_PARTNER_MONTHS, facts.as_of, facts.timezone) if with_work else nothing,
         waivers=_waivers(audit, today),
         file_findings=audit.sql(_FILE_FINDINGS).to_pylist(),
         faults=table(_FAULTS).astype(object),
@@ -162,7 +162,7 @@ _PARTNER_MONTHS: Final = f"""
         SELECT *, coalesce(closed_at, $1) AS until, closed_at IS NOT NULL AND reason IS NULL AS mended
         FROM findings WHERE owner = partner
     )
-    SELECT partner, CAST(date_trunc('month', opened_at AT TIME ZONE $2) AS DATE) AS month, count(*) AS findings,
+    SELECT partner, strftime(opened_at AT TIME ZONE $2, '%Y-%m') AS month, count(*) AS findings,
         count(told_at) AS told, count(answered_at) AS answered, count(*) FILTER (mended) AS mended,
         median(business_days_open) FILTER (mended) AS "medianDays", count(*) FILTER ({_STANDING}) AS "stillOpen",
         count(*) FILTER (
@@ -254,11 +254,6 @@ def _told(audit: Audit) -> pd.DataFrame:
         found[name] = pd.to_datetime(found[name], utc=True).astype("datetime64[us, UTC]")
     found["ageDays"] = (audit.facts.as_of - found["createdAt"]).dt.days.clip(lower=0)
     return found[[*audited.ROW_COLUMNS, *audited.OF_FINDINGS]]
-
-
-def _partner_months(audit: Audit) -> pd.DataFrame:
-    found = _table(audit, _PARTNER_MONTHS, audit.facts.as_of, audit.facts.timezone)
-    return found.assign(month=pd.to_datetime(found["month"]).dt.strftime("%Y-%m"))
 
 
 def _waivers(audit: Audit, today: date) -> tuple[Waiver, ...]:
