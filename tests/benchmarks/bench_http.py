@@ -65,7 +65,9 @@ def _compare(bare, port, token, scale):
             for _ in range(_ROUNDS):  # in turns, so that whatever else the machine does meets both
                 for each, of_server in runs.items():
                     of_server.append(_run(each, requests, connections=connections, seconds=seconds))
-            ours, floor = map(_rate, runs.values())
+            ours, floor = (
+                sum(x.answer.total() for x in own) / sum(x.seconds for x in own) for own in runs.values()
+            )
             print(f"{line[:12]:12} {connections:5} {ours:7.0f} {floor:7.0f} {ours / floor:6.2f}", flush=True)
 
 
@@ -85,11 +87,6 @@ def _bare(environ):
             yield int(process.stdout.readline())
         finally:
             process.terminate()
-
-
-def _rate(runs):
-    """Return the answers a second."""
-    return sum(each.answer.total() for each in runs) / sum(each.seconds for each in runs)
 
 
 def _run(port, requests, *, connections, seconds):

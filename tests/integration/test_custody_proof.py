@@ -124,11 +124,6 @@ def taken(*names):
     return lambda a, b: [shutil.copy(b / each, a) for each in names]
 
 
-def cut_line(path):
-    """Take the first line out of a file."""
-    path.write_text(path.read_text().partition("\n")[2])
-
-
 ANOTHER_STATE, ANOTHER_ENTRY = "checkpoint is another one", "entry.json is not the entry that was signed"
 ADDED = ("more.csv", "checkpoint.csv", "-emissing-evidence.csv", "..csv", ".csv", "missing-evidence.html")
 FORGERIES = [
@@ -136,7 +131,11 @@ FORGERIES = [
     (lambda a, _: (a / "missing-evidence.csv").unlink(), "files", "missing-evidence.csv is missing"),
     *((added(name), "files", f"{name} was added") for name in ADDED),
     (lambda a, _: (a / "SHA256SUMS").unlink(), "files", "SHA256SUMS is missing"),
-    (lambda a, _: cut_line(a / "SHA256SUMS"), "files", "SHA256SUMS is not the one that entry.json names"),
+    (
+        edited("SHA256SUMS", ".csv", "x"),
+        "files",
+        "SHA256SUMS is not the one that entry.json names",
+    ),
     (edited("entry.json", "{", "{ "), "inclusion", ANOTHER_ENTRY),
     (taken("entry.json.tlog-proof"), "inclusion", ANOTHER_STATE),
     (taken("entry.json.tlog-proof", "checkpoint"), "inclusion", ANOTHER_ENTRY),

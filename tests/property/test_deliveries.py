@@ -56,15 +56,11 @@ def test_an_inventory_and_a_listing_give_the_same_observations(server, nights):
                     memory.put(key, content, clock.now)
             clock.now += timedelta(seconds=1)
             sync_bucket(one, memory)
-            inventory = _delivered(folder, memory, clock)
+            listed = [row_of(seen) for page in list_objects(memory, [""]) for seen in page]
+            write_inventory(folder, memory.name, listed, clock.now)
+            inventory = find_inventory(FolderStore(folder, "delivered"), folder)
             sync_bucket(two, memory, inventory=inventory, confirmed=True)
             assert _history(one) == _history(two)
-
-
-def _delivered(folder, bucket, clock):
-    listed = [row_of(seen) for page in list_objects(bucket, [""]) for seen in page]
-    write_inventory(folder, bucket.name, listed, clock.now)
-    return find_inventory(FolderStore(folder, "delivered"), folder)
 
 
 def _history(database):

@@ -134,7 +134,8 @@ def folder_of(place, told, given_source=None, file_findings=(), evidence=None):
         ],
         "withdrawals": [
             {"sale_id": record.sale_id, "partner": partner, "evidence_type": record.evidence_type}
-            | _withdrawal(record.withdrawal)
+            | {each.name: getattr(record.withdrawal, each.name) for each in fields(record.withdrawal)}
+            | {"evidence_id": str(record.withdrawal.evidence_id)}
             for partner, record in records
             if record.withdrawal
         ],
@@ -190,11 +191,6 @@ def _file_row(record, partner):
     if taken:
         row |= {"withdrawn_at": taken.withdrawn_at}
     return row
-
-
-def _withdrawal(taken):
-    told = {each.name: getattr(taken, each.name) for each in fields(taken)}
-    return {"evidence_id": str(told.pop("evidence_id")), **told}
 
 
 def evidence_of(told):

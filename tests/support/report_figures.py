@@ -105,13 +105,9 @@ def _of_partner(board, document):
     yield f"{board} overdue", board["overdue"], sum(each["overdue"] for each in findings)
 
 
-def _sheets(folder):
-    book = CalamineWorkbook.from_path(folder / "missing-evidence.xlsx")
-    return {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
-
-
 def _of_workbook(folder, document, language):
-    sheets, say = _sheets(folder), language.text
+    book, say = CalamineWorkbook.from_path(folder / "missing-evidence.xlsx"), language.text
+    sheets = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
     counted = [[cell for cell in row[1:] if cell != ""] for row in sheets[say("Summary")]]
     for name, counts in _charts(document):
         places = [at for at in range(len(counted)) if counted[at : at + len(counts)] == counts]
