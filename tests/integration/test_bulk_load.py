@@ -225,6 +225,6 @@ def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(database):
     assert found.counts["NO_SALE"] == 4
     assert "52998224725" not in str(found)
     assert len(client_quality(database, TODAY, most=1).alike) == len(found.groups)
-    for most in (0, -1, 10**30):
+    for most in (0, -1, 10**30, 2.5, "5"):
         with pytest.raises(InvalidInput, match="most must be"):
             client_quality(database, TODAY, most=most)

@@ -321,7 +321,7 @@ def open_evidence(
         BucketError: the bucket could not be asked.
     """
     reason, opened_by = stated(InvalidInput, reason, opened_by or database.account or "")
-    if not 1 <= seconds <= LONGEST_SECONDS:
+    if seconds not in range(1, LONGEST_SECONDS + 1):
         raise InvalidInput("A link lives for 1 to {} seconds.", LONGEST_SECONDS)
     with database.transaction() as connection:
         check_bucket(connection, bucket)

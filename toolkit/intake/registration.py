@@ -131,7 +131,7 @@ def client_quality(database: Database, today: date, most: int = 500) -> ClientQu
     Raises:
         InvalidInput: ``most`` is no such number.
     """
-    if not 1 <= most <= MOST_GROUPS:
+    if most not in range(1, MOST_GROUPS + 1):
         raise InvalidInput("{} must be a whole number from {} to {}", "most", 1, MOST_GROUPS)
     with database.snapshot() as connection:
         counts = connection.execute(_warnings(today)).mappings().one()

@@ -220,7 +220,7 @@ def job_history(kit: Kit, *, job: str = "nightly", runs: int = 60) -> Shown[Sequ
     Raises:
         InvalidInput: ``runs`` is no such number.
     """
-    if not 1 <= runs <= MOST_RUNS:
+    if runs not in range(1, MOST_RUNS + 1):
         raise InvalidInput("{} must be a whole number from {} to {}", "runs", 1, MOST_RUNS)
     found, zone = runs_of(kit.database, job.strip() or None, runs), kit.settings.timezone
     facts = {status.value: sum(run.status == status for run in found) for status in RunStatus}
