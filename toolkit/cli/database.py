@@ -10,9 +10,7 @@ from toolkit import embedded
 from toolkit.cli.context import NonEmptyPath, finish, note, pass_kit, show, shows
 from toolkit.database import schema
 from toolkit.database.belonging import adopt_service, confirm_restore
-from toolkit.database.connection import Database
 from toolkit.database.schema import As, grants
-from toolkit.database.service import Service
 from toolkit.database.service_sql import draft, prove
 from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.kit.connection import Kit
@@ -106,7 +104,7 @@ def upgrade(kit: Kit, service_tables: bool) -> None:
         raise click.UsageError(
             "--service-tables makes the contract's own tables; TOOLKIT_SERVICE_SQL names others."
         )
-    with _opened(kit, service) as database:
+    with kit.opened(service) as database:
         schema.upgrade(database, service_tables=service_tables or database.embedded)
         show("{}: schema {}", database.address, schema.newest_revision())
 
@@ -133,7 +131,7 @@ def map_(kit: Kit, sales: str | None, records: str | None, clients: str | None, 
     if out is not None and out.exists():
         raise InvalidInput("{} is there already; name another file, or remove it.", out)
     named = {"sales": sales, "records": records, "clients": clients}
-    with _opened(kit) as database:
+    with kit.opened() as database:
         holds = _holds(kit)
         with database.transaction() as connection:
             lines = draft(connection, {name: table for name, table in named.items() if table}, holds)
@@ -240,7 +238,7 @@ def print_grants(kit: Kit, role: str, purpose: str) -> None:
         raise SettingsError(
             "The embedded database has one role, its owner. Set DATABASE_URL to a shared database."
         )
-    with _opened(kit, kit.service) as database, database.transaction() as connection:
+    with kit.opened(kit.service) as database, database.transaction() as connection:
         given = grants(connection, role, As(purpose))
     for statement in given:
         show(statement)
@@ -257,9 +255,3 @@ def _holds(kit: Kit) -> Callable[[str], bool] | None:
         note("note: the bucket was not looked at. {}", error)
         return None
     return lambda key: bucket.head(key) is not None
-
-
-def _opened(kit: Kit, service: Service | None = None) -> Database:
-    """Open the database as it is, whether its schema fits or not."""
-    url = kit.settings.database_url
-    return Database(url or embedded.database_url(kit.settings.home), embedded=url is None, service=service)

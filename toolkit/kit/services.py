@@ -102,13 +102,9 @@ class Services:
     @cached_property
     def any_service(self) -> Database:
         """The database, whatever service it belongs to: to look at, and to confirm that it moved."""
-        shared = self.settings.database_url
-        url = embedded.database_url(self.settings.home) if shared is None else shared
-        service = self.service
-        given = url, self.clock, signed_in_account()
-        database = Database(*given, embedded=shared is None, service=service, pool_size=self.pool_size)
+        database = self.opened(self.service)
         try:
-            if shared is not None:
+            if not database.embedded:
                 schema.check(database)
             elif not schema.is_current(database):
                 schema.upgrade(database, service_tables=True)
@@ -116,6 +112,12 @@ class Services:
             database.dispose()
             raise
         return database
+
+    def opened(self, service: Service | None = None) -> Database:
+        """Open the database as it is, whether its schema fits or not."""
+        url = self.settings.database_url
+        given = url or embedded.database_url(self.settings.home), self.clock, signed_in_account()
+        return Database(*given, embedded=url is None, service=service, pool_size=self.pool_size)
 
     @cached_property
     def replica(self) -> Database | None:
