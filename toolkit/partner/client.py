@@ -54,7 +54,7 @@ class PartnerClient:
 
     What was not acknowledged (no connection, 429 or 503) is tried again, not before the service asks for it. A
     request that broke off after it was sent is not: it may have been done, and both endpoints make a new record
-    each time.
+    each time. Every call may raise ``ServiceUnavailable`` (there is no answer) and ``ServiceError`` (another one).
     """
 
     def __init__(self, base_url: str, token: str) -> None:
@@ -73,7 +73,6 @@ class PartnerClient:
 
         Raises:
             InvalidFields: every invalid field, as the service names them.
-            ServiceUnavailable, ServiceError: the service does not answer, or answers something else.
         """
         answer = self._call("POST", "/clients", client)
         with self._understood():
@@ -85,7 +84,6 @@ class PartnerClient:
         Raises:
             InvalidFields: every invalid field, as the service names them.
             SaleNotFound: the service knows no such sale.
-            ServiceUnavailable, ServiceError: the service does not answer, or answers something else.
         """
         answer = self._call("PUT", f"/sales/{_segment(sale_id)}/evidences", request)
         with self._understood():
@@ -115,12 +113,11 @@ class PartnerClient:
 
         Raises:
             SaleNotFound: the service knows no such sale.
-            ServiceUnavailable, ServiceError: the service does not answer, or answers something else.
         """
         return self._call("GET", f"/sales/{_segment(sale_id)}/evidences")
 
     def completion(self, sale_id: str) -> Mapping[str, Any]:
-        """Return whether a sale may be completed, and what it lacks; raises as ``evidences``."""
+        """Return whether a sale may be completed, and what it lacks; raises as ``evidences`` does."""
         return self._call("GET", f"/sales/{_segment(sale_id)}/completion")
 
     def findings(self, *, status: str = "open", due_before: date | None = None) -> Iterator[Mapping[str, Any]]:
@@ -128,7 +125,6 @@ class PartnerClient:
 
         Raises:
             InvalidFields: there is no such status.
-            ServiceUnavailable, ServiceError: the service does not answer, or answers something else.
         """
         asked = {"status": status} | ({} if due_before is None else {"dueBefore": due_before.isoformat()})
         after: str | None = ""
@@ -146,7 +142,6 @@ class PartnerClient:
         Raises:
             InvalidFields: every invalid field, as the service names them.
             FindingNotFound: it is no finding of the partner.
-            ServiceUnavailable, ServiceError: the service does not answer, or answers something else.
         """
         body = {"answer": answer, "until": until and until.isoformat(), "text": text}
         try:
