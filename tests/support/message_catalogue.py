@@ -150,6 +150,7 @@ def _of_tables():
     yield from ("new", "back again", "came and went", "resolved", "unknown", "changed", "not known", "FAILED")
     yield from ("open", "overdue", "later", "ended", "holds", "released", "files", "inclusion", "time", "witness")
     yield from ("revoked", "at", "data", "log", "schema", "replica", "problem", "database", "bucket")
+    yield from ("contact", "purpose", "legal basis", "sharing", "security", "remarks")
     of_many = ("new", "open", "waived", "resolved", "came and went", "done", "failed", "missed", "kept")
     yield from ((each, each) for each in of_many)
     # Read from tables and files.

@@ -294,17 +294,11 @@ class Privacy:
             "retention": kept,
             "purposeAndLegalBasis": pick_camel(rules, "purpose", "legal_basis"),
         }
-        required = ("contact", "sharing", "security", "purpose", "legal_basis")
-        missing = [name.replace("_", "-") for name in required if not getattr(rules, name)]
+        required = ("contact", "purpose", "legal_basis", "sharing", "security")
+        texts = {name: getattr(rules, name) for name in required}
+        missing = [name.replace("_", "-") for name, text in texts.items() if not text]
         rows = [(_(category), ", ".join(columns)) for category, columns in stored.items()]
-        facts = {
-            "contact": rules.contact,
-            "purpose": rules.purpose,
-            "legal basis": rules.legal_basis,
-            "sharing": rules.sharing,
-            "security": rules.security,
-            "remarks": rules.remarks,
-        }
+        facts = {name.replace("_", " "): text for name, text in texts.items()} | {"remarks": rules.remarks}
         parts = [
             figures("Record of processing", facts),
             table("Personal data", ["category", "columns"], rows),
