@@ -66,18 +66,11 @@ def _summary(facts: Facts) -> Message:
 
 
 def _details(facts: Facts) -> Iterator[tuple[str, object]]:
-    if facts["address"]:
-        yield "at", facts["address"]
-    for name in ("data", "log"):
-        if facts[name] is not None and os.access(facts[name], os.F_OK):
-            yield name, facts[name]
-    if facts["schema"] == facts["newestSchema"] is not None:
-        yield "schema", Message("{} (the newest)", facts["schema"])
-    elif facts["schema"] is not None:
-        yield "schema", Message("{} (needed: {})", facts["schema"], facts["newestSchema"])
-    for name in ("replica", "problem"):
-        if facts[name] is not None:
-            yield name, facts[name]
+    known, newest = facts["schema"], facts["newestSchema"]
+    schema = Message("{} (the newest)" if known == newest else "{} (needed: {})", known, newest)
+    there = {name: facts[name] for name in ("data", "log") if facts[name] and os.access(facts[name], os.F_OK)}
+    told = {"at": facts["address"], **there, "schema": known and schema, "replica": facts["replica"]}
+    yield from ((name, value) for name, value in (told | {"problem": facts["problem"]}).items() if value)
 
 
 def _embedded(settings: Settings, service: EmbeddedServer, running: Running | None) -> Facts:
