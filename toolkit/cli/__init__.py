@@ -5,7 +5,6 @@ Results go to stdout, progress and notes to stderr. Exit status: 0 done (also of
 """
 
 import importlib
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import cleandoc
@@ -125,7 +124,6 @@ def _toolkit(ctx: click.Context, quiet: bool) -> None:  # noqa: ARG001  # pass_k
 
 
 OF_CLICK: Final = (
-    "Try '{}' for help.",
     "Missing argument {}.",
     "Missing option {}.",
     "Invalid value: {}",
@@ -156,16 +154,14 @@ OF_CLICK: Final = (
 
 
 def _note_usage(error: click.ClickException) -> None:
-    """Note what click shows of an error; the message may quote an argument that no output can encode."""
-    shown = io.StringIO()
-    error.show(shown)
-    said = error.format_message()
-    before, found, _ = shown.getvalue().rstrip("\n").rpartition(f"Error: {said}")
-    if not found:
-        note(shown.getvalue().rstrip("\n"))
+    """Note what click shows of an error, in the reader's language."""
+    said, context = error.format_message(), getattr(error, "ctx", None)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        note(said)
         return
-    for line in before.splitlines():
-        note(recognised(line, OF_CLICK))
+    if context is not None:
+        note(context.get_usage())
+        note("Try '{}' for help.\n", f"{context.command_path} --help")
     message, own = recognised(said, OF_CLICK), getattr(error, "message", "")
     if message.values:
         *values, last = message.values
