@@ -72,9 +72,6 @@ BODY_SECONDS: Final = 20  # time for a body to arrive whole
 _BODY: Final = "body"
 _CONTENT_TYPE: Final = "Content-Type"
 
-_EVERY_ENDPOINT: Final = (400, 401, 403, 408, 413, 429, 500, 503)
-"""Problems that every endpoint of the contract can have."""
-
 
 class _EncodedSegment(Convertor[str]):
     """One segment, decoded, which may be empty; what is not UTF-8 becomes surrogates, which no stored text has."""
@@ -98,6 +95,7 @@ def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        responses=documented(400, 401, 403, 429, 500, 503),
         exception_handlers=dict.fromkeys((*_REFUSED, *_AWAY), _answer_error),
     )
     # Two, so that an object for which the bucket does not answer holds no registration.
@@ -206,7 +204,7 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         operation_id="registerClient",
         summary="Register a client",
         response_model=RegisteredClient,
-        responses=documented(*_EVERY_ENDPOINT, 409, 501),
+        responses=documented(408, 409, 413, 501),
         openapi_extra=request_body(Client, client=CLIENT_EXAMPLE),
     )
     async def register(
@@ -222,7 +220,7 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         summary="Request credentials for the upload of one evidence file",
         description="Stores an evidence record each time, with its own object in the bucket.",
         response_model=UploadCredentials,
-        responses=documented(*_EVERY_ENDPOINT, 404, 409, 501),
+        responses=documented(404, 408, 409, 413, 501),
         openapi_extra={
             "parameters": [SALE_ID],
             **request_body(EvidenceRequest, document=DOCUMENT_EXAMPLE, recording=RECORDING_EXAMPLE),
@@ -253,7 +251,7 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         summary="Answer a finding about a sale of the partner",
         description="The answer is kept beside the finding and changes no verdict.",
         response_model=AnswerKept,
-        responses=documented(*_EVERY_ENDPOINT, 404),
+        responses=documented(404, 408, 413),
         openapi_extra={
             "parameters": [FINDING_ID],
             **request_body(FindingAnswer, willCome=ANSWER_EXAMPLE),
