@@ -72,16 +72,14 @@ def run_notebook(
         SettingsError: an unknown parameter or a text that does not fit; nothing ran.
         NotebookFailed: a cell failed, the time was up, or the kernel died; nothing stands under ``out``.
     """
-    watch = Watch(timeout)
+    watch = Watch(timeout, environ)
     parameters = checked_parameters(notebook, given)
     out = _target(notebook, out)
     failed = out.with_name(f"{out.stem}.failed.ipynb")
     with PrivateFolder(out.parent) as scratch:
         partial = scratch / out.name
         try:
-            executed = _execute(
-                notebook, partial, parameters, watch=watch, environ=environ, progress_bar=progress_bar
-            )
+            executed = _execute(notebook, partial, parameters, watch, progress_bar)
             executed.metadata.papermill["output_path"] = str(out)
             _write(executed, partial, environ)
             partial.replace(out)
@@ -148,9 +146,10 @@ _SYSTEM_VARIABLES: Final = ("HOME", "LANG", "PATH", "TMPDIR")
 
 @dataclass(slots=True)
 class Watch:
-    """The time limit of a run, its kernel, and the signal that stopped it, if any."""
+    """The time limit of a run, its kernel with the environment, and the signal that stopped it, if any."""
 
     timeout: float | None
+    environ: Mapping[str, str] = field(repr=False)
     started: float = field(default_factory=time.monotonic)
     client: PapermillNotebookClient | None = None
     stopped_by: int | None = None
@@ -192,9 +191,7 @@ class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
     """Executes with one time limit for all cells, and leaves no kernel behind."""
 
     @classmethod
-    def execute_managed_notebook(
-        cls, nb_man: Any, kernel_name: str, *, watch: Watch, environ: Mapping[str, str], **_: Any
-    ) -> None:
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, *, watch: Watch, **_: Any) -> None:
         watch.client = client = PapermillNotebookClient(
             nb_man,
             kernel_name=kernel_name,
@@ -207,7 +204,7 @@ class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
         )
         system = {name: os.environ[name] for name in _SYSTEM_VARIABLES if name in os.environ}
         client.reset_execution_trackers()
-        with client.setup_kernel(env={**system, **environ}):
+        with client.setup_kernel(env={**system, **watch.environ}):
             client.papermill_execute_cells()
 
 
@@ -215,13 +212,7 @@ papermill_engines.register("toolkit", _WholeRunEngine)
 
 
 def _execute(
-    notebook: Path,
-    partial: Path,
-    parameters: Mapping[str, Value],
-    *,
-    watch: Watch,
-    environ: Mapping[str, str],
-    progress_bar: bool,
+    notebook: Path, partial: Path, parameters: Mapping[str, Value], watch: Watch, progress_bar: bool
 ) -> nbformat.NotebookNode:
     """Run every cell; ``partial`` holds what ran so far, at any moment.
 
@@ -239,7 +230,6 @@ def _execute(
                 engine_name="toolkit",
                 progress_bar=progress_bar,
                 watch=watch,
-                environ=environ,
             )
     except _FAILURES as error:
         failed = _failure(error, watch)
