@@ -314,4 +314,4 @@ def test_a_fault_stands_since_the_first_look_that_found_it(audit):
 
 def test_a_recording_without_speech_is_a_finding(audit):
     result = audit(HEARD | BOTH | {"active_parts": ["NO_SPEECH"]})
-    assert IntegrityProblem.NO_SPEECH in {each.problem for each in result.file_findings}
+    assert IntegrityProblem.NO_SPEECH in {each["problem"] for each in result.file_findings}

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pytest
 from pypdf import PdfWriter
@@ -19,9 +20,9 @@ from tests.support.uploaded_sales import add_record, add_sale, execute, rows
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import extract
 from toolkit.audit.file_findings import file_findings
-from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
+from toolkit.contract.contents import IntegrityProblem
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.findings import file_finding_ids
+from toolkit.contract.findings import file_finding
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.database.observation_clock import final_moment
 from toolkit.evidence.contents import verify_contents
@@ -44,7 +45,11 @@ def look(database, bucket, sync):
 def integrity_findings(database):
     with TemporaryDirectory() as scratch, database.snapshot() as snapshot, duckdb_session(scratch) as session:
         extract(snapshot, final_moment(database), session, Path(scratch))
-        return file_findings(session)
+        return [SimpleNamespace(**each) for each in file_findings(session)]
+
+
+def folders(*keys):
+    return [f"{key.rpartition('/')[0]}/" for key in keys]
 
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -79,8 +84,8 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
 
     execute(database, "UPDATE sales SET partner = 'Luz' WHERE id <> 'sale-3'")
     [finding] = look()
-    assert (finding.problem, finding.evidence_ids) == (IntegrityProblem.REQUESTED_BY_OTHER, (stranger,))
-    assert (finding.sale_ids, finding.detail) == (("sale-1",), "requested for Vento")
+    assert (finding.problem, finding.evidence_ids) == (IntegrityProblem.REQUESTED_BY_OTHER, [str(stranger)])
+    assert (finding.sale_ids, finding.detail) == (["sale-1"], "requested for Vento")
 
     told = run("evidence", "list", "sale-1").out
     assert "crm-7 (for Vento)" in told
@@ -95,9 +100,9 @@ def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(database,
     sales = [add_sale(database, sale_id) for sale_id in ("sale-2", "sale-1")]
     ids, keys = zip(*(add(sale_id, EvidenceType.POV, voice()) for sale_id in sales), strict=True)
     [finding] = look()
-    assert finding.problem is IntegrityProblem.CONTENT_REUSED
-    assert finding.sale_ids == ("sale-1", "sale-2")
-    assert (finding.evidence_ids, finding.keys) == (tuple(sorted(ids)), tuple(sorted(keys)))
+    assert finding.problem == IntegrityProblem.CONTENT_REUSED
+    assert finding.sale_ids == ["sale-1", "sale-2"]
+    assert (finding.evidence_ids, finding.folders) == (sorted(map(str, ids)), folders(*sorted(keys)))
     withdraw(database, ids[0], reason="not his voice", withdrawn_by="Ana", approved_by="Rui")
     assert look() == []
 
@@ -114,7 +119,7 @@ def test_one_object_of_several_records_is_found_before_anybody_verified_it(datab
     add_record(database, add_sale(database, "sale-2"), EvidenceType.POV, expires_at=LATER, key=key)
     sync()
     [reused, repeated] = integrity_findings(database)
-    assert (reused.problem, reused.sale_ids) == (IntegrityProblem.CONTENT_REUSED, ("sale-1", "sale-2"))
+    assert (reused.problem, reused.sale_ids) == (IntegrityProblem.CONTENT_REUSED, ["sale-1", "sale-2"])
     assert (reused.detail, repeated) == ("one object of several records", finding)
     verified = verify_contents(database, bucket)
     assert (verified.verified, verified.left) == (2, 0), "each object is read once, whatever its records"
@@ -125,13 +130,13 @@ def test_the_same_file_as_two_types_of_one_sale(database, add, look):
     for evidence_type in (EvidenceType.DOC_RESPONSAVEL_FINANCEIRO, EvidenceType.DOC_CONTRATANTE):
         add(sale_id, evidence_type)
     [finding] = look()
-    assert finding.problem is IntegrityProblem.CONTENT_REPEATED
-    assert finding.sale_ids == ("sale-1",)
+    assert finding.problem == IntegrityProblem.CONTENT_REPEATED
+    assert finding.sale_ids == ["sale-1"]
     assert finding.detail == f"DOC_CONTRATANTE and DOC_RESPONSAVEL_FINANCEIRO, SHA-256 {sha256(pdf()).hexdigest()}"
     add(sale_id, EvidenceType.KYC)
     [again] = look()
     assert again.detail.startswith("DOC_CONTRATANTE and DOC_RESPONSAVEL_FINANCEIRO and KYC")
-    assert file_finding_ids(again) == file_finding_ids(finding)
+    assert again.finding_ids == finding.finding_ids
 
 
 def test_a_file_written_long_after_its_credentials_ran_out(database, add, look, clock):
@@ -140,7 +145,7 @@ def test_a_file_written_long_after_its_credentials_ran_out(database, add, look, 
     add(body=pdf(1), expires_at=now - timedelta(minutes=5))
     _, late = add(body=pdf(2), expires_at=now - timedelta(hours=2))
     [finding] = look()
-    assert (finding.problem, finding.keys) == (IntegrityProblem.WRITTEN_LATE, (late,))
+    assert (finding.problem, finding.folders) == (IntegrityProblem.WRITTEN_LATE, folders(late))
     assert re.fullmatch("written at [^ ]+, credentials ran out at [^ ]+", finding.detail)
 
 
@@ -165,7 +170,7 @@ def test_a_file_replaced_after_it_was_verified(database, put, add, look):
     assert look() == []  # another version of the same bytes
     put(key, pdf(2))
     [finding] = look()
-    assert (finding.problem, finding.keys) == (IntegrityProblem.OVERWRITTEN, (key,))
+    assert (finding.problem, finding.folders) == (IntegrityProblem.OVERWRITTEN, folders(key))
     assert finding.detail == "replaced at 2026-03-02T12:00:00+00:00"
     put(key, pdf(1))
     assert [finding.problem for finding in look()] == [IntegrityProblem.OVERWRITTEN]  # the first one again
@@ -190,14 +195,14 @@ def test_a_record_whose_key_leads_to_another_file(database, put, delete, add, lo
         put(other, body)
         delete(key)
         execute(database, f"UPDATE evidences SET object_key = '{other}'")
-        return [(finding.problem, finding.keys) for finding in look()]
+        return [(finding.problem, finding.folders) for finding in look()]
 
     add_sale(database)
     _, key = add("sale-1", EvidenceType.KYC, pdf(1))
     assert look() == []
     assert moved(key, "moved.pdf", pdf(1)) == []
-    assert moved("moved.pdf", "other.pdf", pdf(2)) == [(IntegrityProblem.OVERWRITTEN, ("other.pdf",))]
-    assert moved("other.pdf", "first.pdf", pdf(1)) == [(IntegrityProblem.OVERWRITTEN, ("first.pdf",))]
+    assert moved("moved.pdf", "other.pdf", pdf(2)) == [(IntegrityProblem.OVERWRITTEN, folders("other.pdf"))]
+    assert moved("other.pdf", "first.pdf", pdf(1)) == [(IntegrityProblem.OVERWRITTEN, folders("first.pdf"))]
     execute(database, "UPDATE evidences SET evidence_type = 'DOC_CONTRATANTE'")
     assert [finding.problem for finding in look()] == [IntegrityProblem.OVERWRITTEN]
 
@@ -207,12 +212,12 @@ def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(database, add
     tag = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
     for sale_id, content in (("sale-1", spoken), ("sale-2", tag + spoken + b"x"), ("sale-3", voice(number=2))):
         add(add_sale(database, sale_id), EvidenceType.POV, content)
-    [finding] = [each for each in look() if each.problem is not IntegrityProblem.TYPE_DIFFERS]
-    assert (finding.problem, finding.sale_ids) == (IntegrityProblem.CONTENT_ALIKE, ("sale-1", "sale-2"))
+    [finding] = [each for each in look() if each.problem != IntegrityProblem.TYPE_DIFFERS]
+    assert (finding.problem, finding.sale_ids) == (IntegrityProblem.CONTENT_ALIKE, ["sale-1", "sale-2"])
     add(add_sale(database, "sale-0"), EvidenceType.POV, tag + spoken + b"y")
-    [again] = [each for each in look() if each.problem is IntegrityProblem.CONTENT_ALIKE]
-    assert again.sale_ids == ("sale-0", "sale-1", "sale-2")
-    assert set(file_finding_ids(finding)) < set(file_finding_ids(again))  # those of the others stay what they were
+    [again] = [each for each in look() if each.problem == IntegrityProblem.CONTENT_ALIKE]
+    assert again.sale_ids == ["sale-0", "sale-1", "sale-2"]
+    assert set(finding.finding_ids) < set(again.finding_ids)  # those of the others stay what they were
 
 
 def test_a_wav_declared_as_mpeg(database, add, look):
@@ -225,7 +230,7 @@ def test_a_wav_declared_as_mpeg(database, add, look):
         add("sale-1", EvidenceType.POV, content, media_type=declared)
     add("sale-1", EvidenceType.DOC_CONTRATANTE, b"PK\x03\x04" + bytes(300))  # of another kind
     [finding] = look()
-    assert finding.problem is IntegrityProblem.TYPE_DIFFERS
+    assert finding.problem == IntegrityProblem.TYPE_DIFFERS
     assert finding.detail == "declared audio/mpeg, is audio/wav"
 
 
@@ -243,9 +248,9 @@ def test_a_wav_declared_as_mpeg(database, add, look):
 def test_a_file_under_a_key_that_its_record_writes_otherwise(database, put, look, named, lies):
     evidence_id, _ = add_record(database, add_sale(database), key=named)
     put(lies, pdf(1))
-    found = [each for each in look() if each.problem is IntegrityProblem.KEY_DIFFERS]
-    alike = IntegrityFinding(IntegrityProblem.KEY_DIFFERS, (named, lies), (evidence_id,), ("sale-1",))
-    assert found == ([] if lies == "b/1.pdf" else [alike])
+    found = [each for each in look() if each.problem == IntegrityProblem.KEY_DIFFERS]
+    alike = file_finding(IntegrityProblem.KEY_DIFFERS, (named, lies), (evidence_id,), ("sale-1",))
+    assert [*map(vars, found)] == ([] if lies == "b/1.pdf" else [alike])
 
 
 def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_none(database, put, look):
@@ -255,13 +260,13 @@ def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_n
     for key in (stray, "sales/S-1/contract.pdf", *(f"backup/{number}" for number in range(7))):
         put(key, pdf())
     without_record, finding = look()
-    assert without_record == IntegrityFinding(IntegrityProblem.OBJECT_WITHOUT_RECORD, (stray,))
-    assert (finding.problem, len(finding.keys)) == (IntegrityProblem.KEY_OUTSIDE_LAYOUT, 5)
+    assert vars(without_record) == file_finding(IntegrityProblem.OBJECT_WITHOUT_RECORD, (stray,))
+    assert (finding.problem, len(finding.folders)) == (IntegrityProblem.KEY_OUTSIDE_LAYOUT, 5)
     assert finding.detail == "7 objects, of which the first 5 are named"
     put("another/1", pdf())
     _, again = look()
-    assert again.keys[0] == "another/1"
-    assert file_finding_ids(again) == file_finding_ids(finding)
+    assert again.folders[0] == "another/"
+    assert again.finding_ids == finding.finding_ids
 
 
 def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_and_counts(
@@ -276,7 +281,7 @@ def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_a
     writer.write(content)
     _, key = add_record(database, add_sale(database))
     s3.put_object(Bucket=bucket.name, Key=key, Body=content.getvalue(), ContentType="text/html")
-    found = {each.problem.name: each.detail for each in look()}
+    found = {each.problem: each.detail for each in look()}
     assert found == {
         "ACTIVE_CONTENT": "javascript",
         "STORED_TYPE_DIFFERS": "declared application/pdf, stored as text/html",
@@ -285,7 +290,7 @@ def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_a
     }
     assert rows(database, "SELECT problem FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(None,)]
     execute(database, "ALTER TABLE evidences ALTER type DROP NOT NULL", "UPDATE evidences SET type = NULL")
-    assert {each.problem.name for each in look()} == found.keys() - {"STORED_TYPE_DIFFERS"}
+    assert {each.problem for each in look()} == found.keys() - {"STORED_TYPE_DIFFERS"}
 
 
 def test_a_file_replaced_before_anybody_verified_it(database, put, add, sync):

@@ -13,9 +13,10 @@ from pypdf import PdfReader
 
 from tests.support.audit_results import AS_OF, SaleEvidence, Told, evidence_of, result_of
 from tests.support.browser import needs_browser, well_behaved
-from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
+from toolkit.contract.contents import IntegrityProblem
 from toolkit.contract.events import Event
 from toolkit.contract.evidence import Withdrawal
+from toolkit.contract.findings import file_finding
 from toolkit.contract.rules import EvidenceState
 from toolkit.language import LANGUAGES, language
 from toolkit.reports import write_report
@@ -34,7 +35,7 @@ SALES = (
 )
 
 FILE_FINDINGS = tuple(
-    IntegrityFinding(problem, ("a/b.mp3",), (), sales)
+    file_finding(problem, ("a/b.mp3",), (), sales)
     for problem, sales in (
         (IntegrityProblem.CONTENT_REUSED, ("S-10", "S-9")),
         (IntegrityProblem.WRITTEN_LATE, ("S-9",)),

@@ -21,7 +21,6 @@ from toolkit.contract.contents import LOOK, ContentProblem, Coverage
 from toolkit.contract.deadlines import Deadlines
 from toolkit.contract.events import Event
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
-from toolkit.contract.findings import file_finding_ids
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.evidence.records import EvidenceRecord, StoredFile, TimeLine
 from toolkit.reports import write_report
@@ -144,15 +143,7 @@ def folder_of(place, told, given_source=None, file_findings=(), evidence=None):
             for client_id, cpf in {each.client_id: each.cpf for each in told}.items()
             if client_id
         ],
-        "file_findings": [
-            {
-                **{name: getattr(each, name) for name in ("problem", "detail", "sale_ids", "folders")},
-                "number": number,
-                "evidence_ids": [*map(str, each.evidence_ids)],
-                "finding_ids": [one for one, _ in file_finding_ids(each)],
-            }
-            for number, each in enumerate(file_findings)
-        ],
+        "file_findings": [each | {"number": number} for number, each in enumerate(file_findings)],
     }
     place.mkdir(parents=True, exist_ok=True)
     for name, schema in _SCHEMAS.items():

@@ -15,8 +15,9 @@ from pypdf import PdfReader
 
 from tests.support.audit_results import Told, result_of, source
 from tests.support.message_catalogue import PACKAGE, messages
-from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
+from toolkit.contract.contents import IntegrityProblem
 from toolkit.contract.fields import parse
+from toolkit.contract.findings import file_finding
 from toolkit.contract.resources import Address
 from toolkit.contract.waivers import read_waiver
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, UnreadableFile
@@ -96,7 +97,7 @@ def test_the_detail_of_a_file_is_told_as_people_say_it(detail, english, portugue
 
 
 def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_path):
-    reused = IntegrityFinding(IntegrityProblem.CONTENT_REUSED, ("a/b",), (), ("S-1",), "SHA-256 of the content 01")
+    reused = file_finding(IntegrityProblem.CONTENT_REUSED, ("a/b",), (), ("S-1",), "SHA-256 of the content 01")
     result = result_of(
         [Told("S-1", "POV! DC~"), Told("S-2", "KYC POV")],
         given_source=replace(source(), database="embedded PostgreSQL"),

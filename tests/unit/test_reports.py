@@ -37,8 +37,9 @@ from tests.support.audit_results import (
 )
 from tests.support.report_figures import everything_in, packed_data, wrong_figures
 from toolkit.audit.folder import LastSync, open_audit
-from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
+from toolkit.contract.contents import IntegrityProblem
 from toolkit.contract.evidence import Withdrawal
+from toolkit.contract.findings import file_finding
 from toolkit.contract.service_rows import FLAWS, ServiceChange
 from toolkit.contract.waivers import Waiver
 from toolkit.errors import ReportError, UnreadableFile
@@ -53,14 +54,14 @@ from toolkit.reports.wording import TURNING, escape_bidi
 GOLDEN = Path(__file__).parents[1] / "data" / "report"
 
 FILE_FINDINGS = (
-    IntegrityFinding(
+    file_finding(
         IntegrityProblem.CONTENT_REUSED,
         ("evidences/2026/11/02/0199c2d4-0000-7000-8000-00000000000a/Ana Lima.mp3", "evidences/2026/11/03/b/c.mp3"),
         (UUID(int=10), UUID(int=11)),
         ("VND-1", "VND-7"),
         "SHA-256 0123abcd",
     ),
-    IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, ("Ana Lima.pdf",)),
+    file_finding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, ("Ana Lima.pdf",)),
 )
 
 
@@ -161,7 +162,7 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path):
         given_source=replace(
             source(), **dict(zip(names, said, strict=True)), last_sync=LastSync(AS_OF, nasty[6], nasty[3])
         ),
-        file_findings=[IntegrityFinding(outside, (f"{text}/x",), (), (text,), text) for text in nasty],
+        file_findings=[file_finding(outside, (f"{text}/x",), (), (text,), text) for text in nasty],
     )
     waivers = tuple(waiver(text, text, text, nasty[0], nasty[7]) for text in nasty)
     made = replace(made, faults=rows(FAULTS), withdrawals=rows(WITHDRAWN), waivers=waivers)
@@ -444,9 +445,9 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
             Told("S-3", "POV!", partner="Norte Energia"),
         ],
         file_findings=[
-            IntegrityFinding(IntegrityProblem.CONTENT_REUSED, ("a/x",), (), ("S-2", "S-3"), "SHA-256 5ea1"),
-            IntegrityFinding(IntegrityProblem.REQUESTED_BY_OTHER, ("c/z",), (), ("S-1",), "requested for Vento"),
-            IntegrityFinding(IntegrityProblem.BLANK_DOCUMENT, ("b/y",), (), ("S-1",)),
+            file_finding(IntegrityProblem.CONTENT_REUSED, ("a/x",), (), ("S-2", "S-3"), "SHA-256 5ea1"),
+            file_finding(IntegrityProblem.REQUESTED_BY_OTHER, ("c/z",), (), ("S-1",), "requested for Vento"),
+            file_finding(IntegrityProblem.BLANK_DOCUMENT, ("b/y",), (), ("S-1",)),
         ],
         evidence={"S-1": SaleEvidence((replace(sent[0], withdrawal=taken), *sent[1:]), ())},
     )

@@ -7,11 +7,11 @@ bytes, so reuse is found among those that were verified, and where a service giv
 
 from datetime import timedelta
 from typing import Any, Final
-from uuid import UUID
 
 from toolkit.audit.reviews import FAILED, OTHER
-from toolkit.contract.contents import HASH, LAYOUT, SAME_TYPE, ActivePart, IntegrityFinding, IntegrityProblem
+from toolkit.contract.contents import HASH, LAYOUT, SAME_TYPE, ActivePart, IntegrityProblem
 from toolkit.contract.evidence import KIND_OF, FileKind
+from toolkit.contract.findings import file_finding
 
 EXAMPLES: Final = 5  # objects outside the layout that are named
 
@@ -25,15 +25,14 @@ NEUTRAL_TYPES: Final = ("binary/octet-stream", "application/octet-stream")
 """Media types with which servers store what was posted without any: a browser shows none of them."""
 
 
-def file_findings(session: Any) -> list[IntegrityFinding]:
-    """Return every finding about the objects that were in the bucket, gravest first."""
+def file_findings(session: Any) -> list[dict[str, Any]]:
+    """Return every finding about the objects that were in the bucket, gravest first, see ``file_finding``."""
     for statement in (_DIFFER, _STANDING, _STORED, _LOOKED, _COMPARED, _WITHOUT_RECORD):
         session.execute(statement)
     found = []
     for about, query in _FINDERS.items():  # each alone, within the memory of one
         for keys, evidence_ids, sale_ids, detail in session.execute(f"{query} ORDER BY 1, 2").fetchall():
-            ids = tuple(map(UUID, evidence_ids or ()))
-            found.append(IntegrityFinding(about, tuple(keys), ids, tuple(sale_ids or ()), detail))
+            found.append(file_finding(about, keys, evidence_ids or (), sale_ids or (), detail))
     return found
 
 

@@ -7,7 +7,7 @@ tables of the audit: ``present`` (what the audit sees), ``episode``, and ``histo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import accumulate, combinations
 from pathlib import Path
@@ -23,9 +23,8 @@ from sqlalchemy import Connection
 from toolkit.audit.duckdb_session import PIECE, copy_to, quoted
 from toolkit.audit.folder import Audit
 from toolkit.contract.codes import CODES, SALE_GONE, WITHOUT_CLIENT, Owner, Severity, missing_code
-from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.deadlines import Deadlines, is_business_day
-from toolkit.contract.findings import NAMESPACE, SEPARATOR, FindingStatus, file_finding_ids, finding_id
+from toolkit.contract.findings import NAMESPACE, SEPARATOR, FindingStatus, finding_id
 from toolkit.contract.waivers import Waiver
 from toolkit.database.connection import copy_rows
 
@@ -34,7 +33,7 @@ _MOST_DAYS: Final = 1000  # the most business days of a deadline; twice as many 
 _NAMED: Final = ("sale_id", "partner", "code")  # the things that a waiver names, at least one of them
 
 
-def find_present(session: Any, of_files: Sequence[IntegrityFinding], of_service: Collection[str]) -> None:
+def find_present(session: Any, of_files: Sequence[Mapping[str, Any]], of_service: Collection[str]) -> None:
     """Put the findings that the audit sees into ``present``, and those of files into ``concerned``, too.
 
     The relation ``listed`` has the sales with findings in the columns of verdicts, ``of_files`` is what is odd
@@ -42,9 +41,9 @@ def find_present(session: Any, of_files: Sequence[IntegrityFinding], of_service:
     """
     rows: set[tuple[str, str, str | None]] = {(finding_id(code), code, None) for code in of_service}
     rows |= {
-        (each, str(finding.problem), sale_id)
+        (each, finding["problem"], sale_id)
         for finding in of_files
-        for each, sale_id in file_finding_ids(finding)
+        for each, sale_id in zip(finding["finding_ids"], finding["sale_ids"] or [None], strict=True)
     }
     texts = dict.fromkeys(("id", "code", "sale_id"), pa.string())
     concerned = [dict(zip(texts, row, strict=True)) for row in sorted(rows, key=str)]

@@ -56,8 +56,8 @@ from toolkit.audit.reviews import AS_WRITTEN
 from toolkit.audit.waivers import waivers_at
 from toolkit.bucket.file_store import FolderStore, S3Store
 from toolkit.contract.codes import REQUEST_OVERDUE
-from toolkit.contract.contents import COVERAGES, IntegrityFinding
-from toolkit.contract.findings import Problem, Status, file_finding_ids
+from toolkit.contract.contents import COVERAGES
+from toolkit.contract.findings import Problem, Status
 from toolkit.contract.people import mask_cpf
 from toolkit.contract.service_rows import code_of
 from toolkit.contract.waivers import Waiver
@@ -289,7 +289,7 @@ def write_lists(
     session: Any,
     moment: datetime,
     folder: Path,
-    of_files: list[IntegrityFinding],
+    of_files: list[dict[str, Any]],
     waivers: list[Waiver],
 ) -> None:
     """Write the tables that reports list beside the outputs.
@@ -303,18 +303,7 @@ def write_lists(
     asked = [
         asdict(each) | {"id": str(each.id)} for each in sorted(waivers, key=lambda each: (each.added_at, each.id))
     ]
-    odd = [
-        {
-            "number": number,
-            "problem": str(each.problem),
-            "sale_ids": list(each.sale_ids),
-            "evidence_ids": [str(evidence_id) for evidence_id in each.evidence_ids],
-            "folders": list(each.folders),
-            "detail": each.detail,
-            "finding_ids": [finding_id for finding_id, _ in file_finding_ids(each)],
-        }
-        for number, each in enumerate(of_files)
-    ]
+    odd = [each | {"number": number} for number, each in enumerate(of_files)]
     rows = {"withdrawals": withdrawn, "waivers": asked, "file_findings": odd}
     rows["clients"] = _masked(snapshot, session)
     by_indexes(snapshot)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
-from uuid import UUID
 
 from pydantic.alias_generators import to_snake
 
@@ -107,19 +105,3 @@ SAME_TYPE: Final = (
     {"audio/amr", "audio/amr-nb"},
 )
 """Media types that are names of one thing; ``audio/aac`` is both a bare stream and one in MP4."""
-
-
-@dataclass(frozen=True, slots=True)
-class IntegrityFinding:
-    """The objects, records and sales of one finding, with a ``detail`` in words."""
-
-    problem: IntegrityProblem
-    keys: tuple[str, ...]
-    evidence_ids: tuple[UUID, ...] = ()
-    sale_ids: tuple[str, ...] = ()
-    detail: str = ""
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """The folders of the objects, without the names of the files, which may be names of people."""
-        return tuple(f"{key.rpartition('/')[0]}/" for key in self.keys)

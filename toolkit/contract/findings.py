@@ -1,11 +1,12 @@
 """The verdict on a sale, and the identity and states of a finding over time."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 from uuid import UUID, uuid5
 
-from toolkit.contract.contents import HASH, IntegrityFinding, IntegrityProblem
+from toolkit.contract.contents import HASH, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType
 
 
@@ -88,18 +89,30 @@ def finding_id(code: str, *subject: str) -> str:
     return str(uuid5(NAMESPACE, "\x1f".join((code, *subject))))
 
 
-def file_finding_ids(finding: IntegrityFinding) -> list[tuple[str, str | None]]:
-    """Return one id for each sale that the file concerns, with the sale; one without a sale where there is none.
+def file_finding(
+    problem: IntegrityProblem,
+    keys: Sequence[str],
+    evidence_ids: Iterable[object] = (),
+    sale_ids: Sequence[str] = (),
+    detail: str = "",
+) -> dict[str, Any]:
+    """Return a finding about files: its records, sales and folders, without names of files, which may be people's.
 
-    Files with the same contents are told by them, since another may join them, and every other by the key of its
-    object; what lies outside the layout is one finding, whatever lies there.
+    It has one id for each sale that the files concern; one where there is none. Files with the same contents are
+    told by them, since another may join them, and every other by the key of its object; what lies outside the
+    layout is one finding, whatever lies there.
     """
-    contents = finding.problem.startswith("CONTENT_") and "".join(finding.detail.partition(HASH)[1:])
-    all_alike = finding.problem is IntegrityProblem.KEY_OUTSIDE_LAYOUT
-    subject = "" if all_alike else contents or "|".join(dict.fromkeys(finding.keys))
-    if not finding.sale_ids:
-        return [(finding_id(finding.problem, subject), None)]
-    return [(finding_id(finding.problem, subject, sale_id), sale_id) for sale_id in finding.sale_ids]
+    contents = problem.startswith("CONTENT_") and "".join(detail.partition(HASH)[1:])
+    all_alike = problem is IntegrityProblem.KEY_OUTSIDE_LAYOUT
+    subject = "" if all_alike else contents or "|".join(dict.fromkeys(keys))
+    return {
+        "problem": str(problem),
+        "sale_ids": list(sale_ids),
+        "evidence_ids": [*map(str, evidence_ids)],
+        "folders": [f"{key.rpartition('/')[0]}/" for key in keys],
+        "detail": detail,
+        "finding_ids": [finding_id(problem, subject, each) for each in sale_ids] or [finding_id(problem, subject)],
+    }
 
 
 REPORT: Final = "missing-evidence"  # the name of the report's files without their suffix
