@@ -30,26 +30,17 @@ from toolkit.audit.folder import FACTS
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT
 from toolkit.errors import InvalidInput, ReportError
-from toolkit.extras import require
 from toolkit.log.bundle import BUNDLE, LATER, Witness, digest_of, proven
 from toolkit.progress import Progress
-from toolkit.reports import json_document, page, spreadsheets
+from toolkit.reports import json_document, page, pdf, spreadsheets
 from toolkit.reports.report import Report, iso, iso_exact
-
-
-def _write_pdf(report: Report, path: Path) -> None:
-    require("pdf", "PDF reports")
-    from toolkit.reports import pdf  # its package is an extra
-
-    pdf.write(report, path)
-
 
 FORMATS: Final[dict[str, Callable[[Report, Path], None]]] = {
     "html": page.write,
     "xlsx": spreadsheets.write_workbook,
     "csv": spreadsheets.write_csv,
     "json": json_document.write,
-    "pdf": _write_pdf,
+    "pdf": pdf.write,
 }
 """Each format that a report can have, and the function that writes it."""
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from unicodedata import normalize
 
-import typst
-
+from toolkit.extras import require
 from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.json_document import fingerprint
@@ -37,6 +36,7 @@ _STAND_IN: Final = "\u25a1"
 
 def write(report: Report, path: Path) -> None:
     """Write the document."""
+    require("pdf", "PDF reports")
     typeset("report.typ", _content(report), report.language, path, report.result.facts.as_of)
 
 
@@ -45,6 +45,8 @@ def typeset(template: str, content: dict[str, Any], language: Language, path: Pa
 
     Every character that the fonts may lack is replaced by a box.
     """
+    import typst  # of an extra
+
     lang, _, region = language.code.partition("-")
     content |= {"lang": lang, "region": region or "us", "page": language.text("page {n} of {all}")}
     with as_file(files("toolkit.reports").joinpath("templates", template)) as source:
