@@ -56,11 +56,6 @@ class FindingChanges:
         gone = (self.findings["change"] == "resolved") & (self.findings["reason"] == SALE_GONE)
         return list(self.findings.index[gone])
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of findings of each kind."""
-        return {kind: int((self.findings["change"] == kind).sum()) for kind in KINDS}
-
 
 def changes_between(place: Database, start: datetime, end: datetime, zone: ZoneInfo) -> FindingChanges:
     """Compare the findings that the audits had noted by two moments; ``zone`` is that of the days.

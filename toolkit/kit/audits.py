@@ -337,18 +337,17 @@ def shown_changes(found: FindingChanges, zone: ZoneInfo) -> Shown[FindingChanges
     """Show what happened to findings between two moments."""
     start, by_day = readable(found.start, zone), found.by_day
     facts = {
-        "new": found.counts["new"],
-        "reopened": found.counts["reopened"],
-        "resolved": found.counts["resolved"],
-        "still open": found.counts["open"],
-        "came and went": int((found.findings["change"] == BETWEEN).sum()),
+        "new": len(found.ids("new")),
+        "reopened": len(found.ids("reopened")),
+        "resolved": len(found.ids("resolved")),
+        "still open": len(found.ids("open")),
+        "came and went": len(found.ids(BETWEEN)),
     }
     parts = [figures(Message("Findings from {} to {}", start, readable(found.end, zone)), facts)]
     if found.first:
         told = Message("no audit had been made by {}, so that every finding counts as new", start)
         parts.append(remark("note", told))
-    if len(found.without_sale):
-        gone = len(found.without_sale)
+    if gone := len(found.without_sale):
         told = Message(
             "{} of the resolved findings ended because their sale is gone: toolkit explain SALE_GONE", gone
         )
