@@ -1,6 +1,5 @@
 """Add, list and revoke waivers; each is kept for ever, and so is its revocation."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import date, datetime
@@ -13,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.contract.fields import stated
-from toolkit.contract.toml_files import broken_at
+from toolkit.contract.toml_files import TomlTable, read_toml
 from toolkit.contract.waivers import FIELDS, Waiver, WaiverRequest, read_waiver
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
@@ -100,18 +99,18 @@ def waivers_at(connection: Connection, moment: datetime) -> list[Waiver]:
     return [Waiver(*row) for row in connection.execute(query)]
 
 
+class _Waivers(TomlTable):
+    waiver: Any = None
+
+
 def lint_waivers(path: Path, *, today: date) -> list[tuple[WaiverRequest | None, list[Message]]]:
     """Read a file of TOML with ``[[waiver]]`` tables; return what each asks for, or what is wrong with it.
 
     Raises:
         UnreadableFile: the file is missing or no such file.
+        SettingsError: it holds something else, too.
     """
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("waiver")
-    except OSError as error:
-        raise UnreadableFile("{}: {}", path, error.strerror or error) from None
-    except (ValueError, RecursionError) as error:
-        raise UnreadableFile("{}: no TOML file: {}", path, broken_at(error)) from None
+    tables = read_toml(path, path, _Waivers)[0].waiver
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
         raise UnreadableFile("{}: write each waiver as a table [[waiver]] with {}.", path, ", ".join(FIELDS))
     return [read_waiver(given, today=today) for given in tables]

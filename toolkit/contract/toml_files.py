@@ -42,7 +42,7 @@ def read_toml(
     except OSError as error:
         raise UnreadableFile("{} cannot be read: {}.", name, error.strerror or "unknown reason") from None
     except (ValueError, RecursionError) as error:
-        raise UnreadableFile("{} cannot be read as a TOML file: {}", name, broken_at(error)) from None
+        raise UnreadableFile("{} cannot be read as a TOML file: {}", name, _broken_at(error)) from None
     try:
         return model.model_validate(given, context=context), text
     except ValidationError as error:
@@ -55,7 +55,7 @@ def read_toml(
         ) from None
 
 
-def broken_at(error: Exception) -> Message:
+def _broken_at(error: Exception) -> Message:
     """Return the place from which on a text is no TOML."""
     if isinstance(error, UnicodeDecodeError):
         return Message("save it in UTF-8")
