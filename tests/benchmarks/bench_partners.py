@@ -77,7 +77,7 @@ def _ask_gates(home, partners):
         )
         sa.event.listen(engine, "after_cursor_execute", lambda *_: spent.append(spent.pop() + time.perf_counter()))
         for number in range(_GATES):
-            access = PartnerAccess(f"partner {number % partners}", UnassignedSales.NONE, 1)
+            access = PartnerAccess("bench", f"partner {number % partners}", UnassignedSales.NONE, 1)
             sale_gate(kit.database, kit.bucket, f"S-{number or partners}", access)
             spent.append(0.0)
     line(

@@ -5,6 +5,7 @@ import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from unittest.mock import Mock
@@ -17,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.conftest import fresh_database
 from tests.support.evidence_files import pdf
 from tests.support.request_bodies import UPLOAD
-from tests.support.uploaded_sales import add_sale, execute, rows, unguarded
+from tests.support.uploaded_sales import add_sale, execute, partner_of, rows, unguarded
 from toolkit.contract.events import LogKeys
 from toolkit.database import schema
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
@@ -63,9 +64,9 @@ def entries(database):
 
 
 def test_everything_that_happens_to_a_file_is_told(database, bucket, put, sync, clock):
-    add_sale(database)
+    access = replace(partner_of(database, add_sale(database)), subject="Rui Lima")
     clock.now = datetime.now(UTC)  # forms are signed for real
-    issued = request_upload(database, bucket, "sale-1", BODY, requested_by="Rui Lima", limits=LIMITS)
+    issued = request_upload(database, bucket, "sale-1", BODY, access, LIMITS)
     put(issued.fields["key"], pdf(1))
     sync()
     verify_contents(database, bucket)

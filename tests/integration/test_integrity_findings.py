@@ -66,17 +66,14 @@ def add(add_file):
 
 def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(run, database, bucket, look):
     def request(sale_id, partner):
-        access = None if partner is None else PartnerAccess(partner, UnassignedSales.ANY, 20)
-        limits = UploadLimits(600, 1000)
-        issued = request_upload(
-            database, bucket, sale_id, BODY, requested_by="crm-7", access=access, limits=limits
-        )
-        return issued.id
+        access = PartnerAccess("crm-7", partner, UnassignedSales.ANY, 20)
+        return request_upload(database, bucket, sale_id, BODY, access, UploadLimits(600, 1000)).id
 
     for sale_id in ("sale-1", "sale-2", "sale-3"):
         add_sale(database, sale_id)
     stranger = request("sale-1", "Vento")
-    request("sale-1", None)
+    by_operator, _ = add_record(database, "sale-1")
+    execute(database, f"INSERT INTO audit.evidence_requests VALUES ('{by_operator}', 'test', NULL)")
     request("sale-2", "Luz")
     request("sale-3", "Vento")
     add_record(database, "sale-1")
@@ -89,7 +86,7 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
 
     told = run("evidence", "list", "sale-1").out
     assert "crm-7 (for Vento)" in told
-    assert "crm-7 (an operator)" in told
+    assert "test (an operator)" in told
     assert "test (not known for which partner)" in told
 
     withdraw(database, stranger, reason="r", withdrawn_by="a", approved_by="b")

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from tests.support.audit_results import csv_rows
 from tests.support.client_rows import client, write_csv
 from tests.support.request_bodies import CLIENT, UPLOAD
-from tests.support.uploaded_sales import MP3, PDF, execute, rows
+from tests.support.uploaded_sales import MP3, PDF, execute, partner_of, rows
 from toolkit.database import schema, statements
 from toolkit.database.connection import Database, raw
 from toolkit.database.service import evidences, load_service, sales
@@ -101,7 +101,7 @@ def test_credentials_are_stored_where_the_service_keeps_its_records(made, bucket
     other = made(kind)
     schema.upgrade(other)
     put_files(other)
-    issued = request_upload(other, bucket, "V-5", BODY, requested_by="someone", limits=LIMITS)
+    issued = request_upload(other, bucket, "V-5", BODY, partner_of(other, "V-5"), LIMITS)
     with other.transaction() as connection:
         row = connection.execute(sa.select(evidences).where(evidences.c.id == issued.id)).one()
         told = connection.scalars(sa.text("SELECT kind FROM audit.custody_events WHERE detail ? 'evidence'")).all()
@@ -142,7 +142,7 @@ def test_what_the_service_drops_without_an_error_is_not_told_as_done(made, bucke
     for body in "", key:  # the latter stores another key than its form is for
         execute(other, _TRIGGERED.format(body).partition("CREATE TRIGGER")[0])
         with pytest.raises(AlreadyThere, match=r"did not store it as given.*\(add_records\)"):
-            request_upload(other, bucket, "V-5", BODY, requested_by="x", limits=LIMITS)
+            request_upload(other, bucket, "V-5", BODY, partner_of(other, "V-5"), LIMITS)
     (manifest := tmp_path / "manifest.csv").write_text(f"saleId,{','.join(BODY)}\nV-5,{','.join(BODY.values())}\n")
     with pytest.raises(AlreadyThere, match=r"did not store it as given.*\(add_records\)"):
         request_manifest(other, bucket, manifest, tmp_path / "credentials.jsonl", LIMITS, Progress())
@@ -173,7 +173,7 @@ def test_what_a_trigger_moves_to_another_table_is_stored(made, bucket):
     moves = """EXECUTE 'INSERT INTO "' || TG_TABLE_NAME || ' of now" SELECT ($1).*' USING NEW;"""
     execute(other, *tables, _TRIGGERED.format(moves))
     assert register_client(other, CLIENT).message == "Client created"
-    issued = request_upload(other, bucket, "V-5", BODY, requested_by="x", limits=LIMITS)
+    issued = request_upload(other, bucket, "V-5", BODY, partner_of(other, "V-5"), LIMITS)
     with other.transaction() as connection:
         assert connection.scalars(sa.select(evidences.c.id).where(evidences.c.id == issued.id)).all() == [
             issued.id

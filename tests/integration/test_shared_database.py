@@ -22,7 +22,7 @@ from pypdf import PdfReader
 from tests.benchmarks.made_sales import fill
 from tests.conftest import FAST_FOLDER
 from tests.support.client_rows import client, write_csv
-from tests.support.uploaded_sales import execute
+from tests.support.uploaded_sales import execute, partner_of
 from tests.support.waiting import PATIENCE, free_port, listens, wait_until
 from toolkit.audit.sale_case import sale_case
 from toolkit.cli import main
@@ -425,7 +425,6 @@ def about_one_sale(database, bucket, sale_id):
         "evidence withdraw": lambda: withdraw(database, record, **people),
     }
     if "add_records" in database.service.statements:  # a number is no place for the id of a new record
-        work["request of credentials"] = lambda: request_upload(
-            database, bucket, sale_id, body, requested_by="ana", limits=limits
-        )
+        access = partner_of(database, sale_id)
+        work["request of credentials"] = lambda: request_upload(database, bucket, sale_id, body, access, limits)
     return work

@@ -23,6 +23,7 @@ from tests.support.uploaded_sales import (
     add_sale,
     credentials_line,
     execute,
+    partner_of,
     rows,
     write_credentials,
 )
@@ -164,9 +165,8 @@ def test_what_was_stored_before_a_kill_is_reissued(ask, database, out, monkeypat
 
 @pytest.fixture
 def ask_one(database):
-    add_sale(database, "VND-1")
-    how = {"requested_by": "night job", "limits": LIMITS}
-    return lambda bucket: request_upload(database, bucket, "VND-1", UPLOAD, **how)
+    access = partner_of(database, add_sale(database, "VND-1"))
+    return lambda bucket: request_upload(database, bucket, "VND-1", UPLOAD, access, LIMITS)
 
 
 def test_nothing_is_stored_where_no_form_can_be_signed(ask_one, database):

@@ -10,9 +10,11 @@ from sqlalchemy.dialects.postgresql import insert
 from tests.support.evidence_files import pdf, tone
 from tests.support.request_bodies import CLIENT
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, object_key
+from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.database import tables
 from toolkit.database.connection import Database
 from toolkit.database.tables import evidences, new_id, sales
+from toolkit.evidence.access import one_sale
 from toolkit.intake.registration import register_client
 
 MONDAY = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -26,6 +28,13 @@ def add_sale(database, sale_id="sale-1", **values):
         usual = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": MONDAY}
         connection.execute(sa.insert(sales), {"id": sale_id, **usual, **values})
     return sale_id
+
+
+def partner_of(database, sale_id):
+    """The software of the partner of a sale, which asks for credentials."""
+    with database.transaction() as connection:
+        partner = one_sale(connection, None, sale_id).partner
+    return PartnerAccess("crm", partner or "Luz", UnassignedSales.ANY, 20)
 
 
 def add_record(

@@ -52,6 +52,7 @@ class PartnerAccess:
     ``partner`` is the one that the token names, else the subject of the token.
     """
 
+    subject: str
     partner: str
     unassigned: UnassignedSales
     open_forms: int  # records of one sale and type that may have valid upload credentials at the same time

@@ -55,14 +55,10 @@ def request_upload(
     bucket: Bucket,
     sale_id: str,
     body: Mapping[str, Any],
-    *,
-    requested_by: str,
-    access: PartnerAccess | None = None,
+    access: PartnerAccess,
     limits: UploadLimits,
 ) -> UploadCredentials:
     """Validate ``body`` (contract names), sign a form, and store the evidence record, every time anew.
-
-    ``access`` is what a partner is bound by; without it an operator asks, who may ask for every sale.
 
     Raises:
         InvalidFields: every invalid field of the body at once, whether the sale is known or not.
@@ -86,30 +82,28 @@ def request_upload(
     record = {
         **request.model_dump(mode="json"),
         **own_sale_parameters(access, sale_id),
-        "requested_by": requested_by,
+        "requested_by": access.subject,
         "bucket": bucket.address,
         "id": evidence_id,
         "object_key": form.fields["key"],
         "requested_at": requested_at,
         "expires_at": form.expires_at,
-        "account": requested_by,
+        "account": access.subject,
     }
     _store(database, bucket, record, access)
     return UploadCredentials(id=evidence_id, url=form.url, fields=form.fields)
 
 
-def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access: PartnerAccess | None) -> None:
+def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access: PartnerAccess) -> None:
     """Store the record where the bucket is the database's, and the sale the requester's own with room for a form.
 
     Far below the limit nobody waits for anybody. Near it the requests for a sale come one after the other, so
     that those that come at once do not pass it together. What another service stored is read back first.
     """
-    open_forms = None if access is None else access.open_forms
     # A record that the service refuses, as its sale is just being deleted for instance, is looked at again.
     if database.service.is_own:
         with database.statement() as connection, refusals(), suppress(IntegrityError):
-            far_below = None if open_forms is None else open_forms // 2
-            if _is_issued(connection, {**record, "open_forms": far_below}):
+            if _is_issued(connection, {**record, "open_forms": access.open_forms // 2}):
                 return
     with database.transaction() as connection, refusals():
         connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
@@ -117,7 +111,7 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access
         # Before the lock: whose sale it is not must neither wait for those whose it is, nor make them wait.
         one_sale(connection, access, record["sale_id"])
         take(connection, Lock.OPEN_FORMS, record["sale_id"])
-        if _is_issued(connection, {**record, "open_forms": open_forms}):
+        if _is_issued(connection, {**record, "open_forms": access.open_forms}):
             return
         first = sa.text(f"SELECT min(expires_at) FROM ({_open_forms(database.service)}) AS open")
         open_until = connection.execute(first, record).scalar_one()
@@ -149,10 +143,7 @@ def _issue(service: Service) -> sa.TextClause:
     condition = f"""
         FROM own_sale
         WHERE coalesce({BUCKET_OF_DATABASE} = :bucket, TRUE) AND (SELECT count(*) FROM own_sale) = 1
-          AND (
-              CAST(:open_forms AS bigint) IS NULL
-              OR (SELECT count(*) FROM ({_open_forms(service)} LIMIT :open_forms) AS open) < :open_forms
-          )
+          AND (SELECT count(*) FROM ({_open_forms(service)} LIMIT :open_forms) AS open) < :open_forms
     """
     return service.over(
         "add_records",

@@ -56,7 +56,8 @@ def needs(purpose: TokenScope) -> Any:
 
 def access_of(bearer: Bearer, settings: Settings) -> PartnerAccess:
     """Return what the bearer of a token is bound by; without a partner in it, its subject is the partner."""
-    return PartnerAccess(bearer.partner or bearer.subject, settings.unassigned_sales, settings.quotas.open_forms)
+    named = bearer.subject, bearer.partner or bearer.subject
+    return PartnerAccess(*named, settings.unassigned_sales, settings.quotas.open_forms)
 
 
 async def sale_id_of(request: Request) -> str:

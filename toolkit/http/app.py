@@ -233,15 +233,7 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
     ) -> Response:
         access = access_of(bearer, settings)
         issued = await workers.run(
-            lambda: request_upload(
-                backend.database,
-                backend.bucket,
-                sale_id,
-                body,
-                requested_by=bearer.subject,
-                access=access,
-                limits=limits,
-            )
+            lambda: request_upload(backend.database, backend.bucket, sale_id, body, access, limits)
         )
         return answer(200, issued)
 

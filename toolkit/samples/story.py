@@ -110,15 +110,8 @@ class Telling:
 
     def _send(self, file: SampleFile, partner: str) -> None:
         """Ask for credentials on that day, and send the file if it is sent; its form is one of today."""
-        asked = request_upload(
-            self.database,
-            self.kit.bucket,
-            file.sale_id,
-            manifest_row(file),
-            requested_by=PARTNER,
-            access=PartnerAccess(partner, UnassignedSales.NONE, _OPEN_FORMS),
-            limits=_LIMITS,
-        )
+        access, row = PartnerAccess(PARTNER, partner, UnassignedSales.NONE, _OPEN_FORMS), manifest_row(file)
+        asked = request_upload(self.database, self.kit.bucket, file.sale_id, row, access, _LIMITS)
         if not file.attempt.is_sent:
             return
         until = datetime.now(UTC) + timedelta(seconds=_LIMITS.ttl_seconds)
