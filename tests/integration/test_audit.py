@@ -81,51 +81,6 @@ def test_each_moment_is_judged_by_what_was_seen_then(database, story):
     assert at(day(20)) is None
 
 
-def test_totals_and_rows(database, story):
-    client = story.client(cpf="52998224725")
-    story.sale("compliant", client_id=client)
-    story.file("compliant", EvidenceType.KYC)
-    story.sale("new", client_id=client, created_at=day(30), partner="Sol")
-    story.sale("old", utility_group="B", created_at=day(1), is_client_financial_responsible=False)
-    story.file("old", EvidenceType.POV)
-    story.record("old", "AUT", requested_at=day(31))
-    story.sale("sold", utility_group="D", created_at=day(20), completed_at=day(21), client_id=client)
-    _, key = story.record("sold", "KYC", requested_at=day(5))
-    story.upload(key)
-    story.file("sold", EvidenceType.POV)
-    story.sale("odd", utility_group="Z", created_at=day(25), client_id=client)
-    story.record("odd", "SELFIE")
-    story.synced(day(30))
-
-    result = audited(database, embedded_bucket=True)
-
-    assert (result.sales, result.compliant, result.incomplete, result.conflict, result.open) == (5, 1, 2, 2, 4)
-    assert (result.without_client, result.unexamined) == (1, 1)
-    assert list(result.rows["saleId"]) == ["sold", "old", "odd", "new"]
-    assert list(result.rows["ageDays"]) == [11, 30, 6, 1]
-    new = result.rows.set_index("saleId").loc["new"]
-    expected = {
-        "utilityGroup": "A",
-        "status": "incomplete",
-        "missing": "POV|DOC_CONTRATANTE",
-        "reasons": "NEVER_REQUESTED|NEVER_REQUESTED",
-        "problems": "",
-        "counted": "",
-        "isClientFinancialResponsible": True,
-        "partner": "Sol",
-        "clientId": str(client),
-        "cpf": "***.982.247-**",
-        "createdAt": day(30),
-        "ageDays": 1,
-        **dict.fromkeys(("unexamined", "verified", "firstBytes", "never", "unreadable"), 0),
-    }
-    assert {name: new[name] for name in expected} == expected
-    assert new[["completedAt", "oldestRequest"]].isna().all()
-    assert result.rows["cpf"].dropna().unique().tolist() == ["***.982.247-**"]
-    assert result.facts.source.embedded == ("bucket",)
-    assert result.facts.source.last_sync.finished_at == day(30)
-
-
 def test_only_audits_of_now_are_noted(database, story, clock):
     story.sale()
     audited(database, as_of=day(3))
@@ -209,19 +164,6 @@ def test_what_the_service_changes_is_a_new_observation_and_an_event(database, cl
     assert set(told[:3]) == {("RECORDED", each) for each in (kept, retyped, deleted)}
     assert set(told[3:]) == {("RECORD_GONE", retyped), ("RECORD_GONE", deleted), ("RECORD_CHANGED", retyped)}
     assert len(told) == 6
-
-
-def test_a_record_counts_from_when_it_was_seen_though_the_service_dates_it_back(database, clock):
-    add_sale(database)
-    observe_service(database)
-    before = audited(database)
-    clock.now += timedelta(days=1)
-    add_record(database, requested_at=before.facts.as_of - timedelta(days=1))
-    observe_service(database)
-    after = audited(database)
-    again = audited(database, as_of=before.facts.as_of)
-    assert again.rows["reasons"].tolist() == before.rows["reasons"].tolist() == ["NEVER_REQUESTED|NEVER_REQUESTED"]
-    assert after.rows["reasons"].tolist() == ["NEVER_REQUESTED|EXPIRED"]
 
 
 def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(database):
@@ -405,7 +347,8 @@ def test_what_belongs_to_one_partner_holds_nothing_of_another(database, gaps, cl
     gaps.sale("S-3", partner=" ", utility_group="Z")
     clock.now = day(9)
     observe_service(database)  # a blank name is none
-    whole = audit(database, day(10))
+    whole = audit(database, day(10), embedded_bucket=True)
+    assert whole.facts.source.embedded == ("bucket",)
     assert list(whole.partners["partner"]) == ["", "Norte", "Sul"]
     for name, said in (
         (" ", "No sale names the partner ' '."),

@@ -179,6 +179,7 @@ def check(engine, found):
         verdict = evaluate(sale, [record.evidence for record in of_sale])
         counted = {record.evidence_type for record in of_sale if record.counts}
         files = [record.stored for record in of_sale if record.counts and record.stored]
+        standing = [place for place, each in enumerate(of_sale) if each.evidence.known and not each.withdrawn]
         pieces += [(f"s{number}", piece.evidence_type, piece.reason) for piece in verdict.missing]
         expected = {
             "utility_group": sale.utility_group,
@@ -188,6 +189,7 @@ def check(engine, found):
             "reasons": SEPARATOR.join(piece.reason for piece in verdict.missing),
             "problems": SEPARATOR.join(verdict.problems),
             "counted": SEPARATOR.join(each for each in EvidenceType if each in counted),
+            "oldest_request": AS_OF - timedelta(days=max(standing)) if standing else None,
             "unexamined": sum(each.kind is None for each in files),
             **{COVERAGES[each]: sum(file.coverage is each for file in files) for each in Coverage},
         }
