@@ -191,35 +191,27 @@ WHEELS = runpy.run_path(str(ROOT / ".make" / "wheels.py"), run_name="wheels")
 for_every_platform = WHEELS["for_every_platform"]
 
 
-INDEXES = "index-url = https://a.example/simple\nextra-index-url =\n  https://b.example\n  https://c.example\n"
+PIP = """
+[global]
+index-url = https://a.example/simple
+extra-index-url =
+  https://b.example
+  https://c.example
+find-links = /wheels /more
+proxy = http://p
+[install]
+proxy = http://q
+"""
 
 
-@pytest.mark.parametrize(
-    ("configuration", "environ", "expected"),
-    [
-        (
-            f"[global]\n{INDEXES}",
-            {},
-            {"UV_DEFAULT_INDEX": "https://a.example/simple", "UV_INDEX": "https://b.example https://c.example"},
-        ),
-        (
-            f"[global]\n{INDEXES}proxy = http://p\n[install]\nproxy = http://q\n",
-            {"PIP_INDEX_URL": "https://e.example"},
-            {"UV_DEFAULT_INDEX": "https://e.example", "ALL_PROXY": "http://q"},
-        ),
-        ("", {"PIP_FIND_LINKS": "/wheels /more"}, {"UV_FIND_LINKS": "/wheels,/more"}),
-    ],
-    ids=["indexes", "a variable wins over a file, install over global", "folders of wheels"],
-)
-def test_what_pip_is_told_is_told_to_uv_but_for_what_uv_itself_is_told(tmp_path, configuration, environ, expected):
-    file = tmp_path / "pip.conf"
-    file.write_text(configuration)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    listed = subprocess.check_output(
-        [sys.executable, "-m", "pip", "config", "list"],
-        env=clean | {"PIP_CONFIG_FILE": str(file)} | environ,
-        text=True,
-    )
+def test_what_pip_is_told_is_told_to_uv_but_for_what_uv_itself_is_told(tmp_path):
+    """A variable wins over a file, and install over global."""
+    (tmp_path / "pip.conf").write_text(PIP)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    environ |= {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf"), "PIP_INDEX_URL": "https://e.example"}
+    listed = subprocess.check_output([sys.executable, "-m", "pip", "config", "list"], env=environ, text=True)
+    expected = {"UV_DEFAULT_INDEX": "https://e.example", "UV_INDEX": "https://b.example https://c.example"}
+    expected |= {"UV_FIND_LINKS": "/wheels,/more", "ALL_PROXY": "http://q"}
     found = uv_settings(listed, {})
     assert {name: " ".join(found[name].split()) for name in expected} == expected
     assert not set(expected) & set(uv_settings(listed, dict.fromkeys(expected, "mine")))
