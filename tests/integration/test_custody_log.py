@@ -304,19 +304,6 @@ def test_a_new_key_takes_over_in_a_state_that_both_sign(run, database, tell, tmp
     assert run("log", "consistency", before, after, "--log", tmp_path / "log", within={}).out
 
 
-def test_a_checkpoint_of_another_history_is_told(run, database, tell, tmp_path):
-    tell(2)
-    vkey = run("log", "seal", "--json").told["checkpoint"]["vkey"]
-    newest = tmp_path / "newest"
-    newest.write_text(run("log", "checkpoint").out)
-    home = Path(run("status", "--json").told["home"])
-    name = vkey.partition("+")[0]
-    signer = LogSigner.read(name, (home / "custody-log.pem").read_bytes(), "the key")
-    other = tmp_path / "other"
-    other.write_text(Checkpoint(name, 1, b"x" * 32).signed_by([signer]))
-    assert "two histories" in run("log", "consistency", other, newest, ends=3).out
-
-
 CUT, TWO = "its end was cut off", "they are of two histories"
 REWRITTEN = {
     "edited": (lambda lines: [lines[0].replace(b"TOLD", b"GONE"), *lines[1:]], TWO, "Entry 1 says something else"),

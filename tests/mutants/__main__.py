@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
-_COPIED = ("toolkit", "tests", "notebooks", "pyproject.toml", "README.md", "CHANGELOG.md", "Makefile")
+_LEFT_OUT = (".*", "__pycache__")
 _SECONDS = 600
 _TESTS_FAILED = 1
 
@@ -76,13 +76,7 @@ def main():
     chosen = [fault for fault in faults() if not names or any(name in fault.name for name in names)]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "copy")
-        copy.mkdir()
-        for each in _COPIED:
-            place = _ROOT / each
-            if place.is_dir():
-                shutil.copytree(place, copy / each, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(place, copy / each)
+        shutil.copytree(_ROOT, copy, ignore=shutil.ignore_patterns(*_LEFT_OUT))
         wrong = 0
         status, told = _status(tuple(dict.fromkeys(test for fault in chosen for test in fault.tests)), copy)
         if status:
