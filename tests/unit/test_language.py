@@ -81,11 +81,6 @@ def test_numbers_days_and_plurals_are_those_of_the_language():
             "written at 20 Nov 2026, 18:00 (UTC-03:00), credentials ran out at 31 Oct 2026, 23:00 (UTC-03:00)",
             "gravado em 20/11/2026, 18:00 (UTC-03:00), credenciais vencidas em 31/10/2026, 23:00 (UTC-03:00)",
         ),
-        (
-            "replaced at 2026-11-20T21:00:00+00:00",
-            "replaced at 20 Nov 2026, 18:00 (UTC-03:00)",
-            "trocado em 20/11/2026, 18:00 (UTC-03:00)",
-        ),
         ("requested for Sul", "requested for Sul", "solicitado para Sul"),
         ("3,100 objects", "3,100 objects", "3.100 objetos"),
     ],
