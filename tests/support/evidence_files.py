@@ -9,7 +9,6 @@ import av
 import numpy as np
 from pypdf import PdfWriter
 
-HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 TEXT = b"BT /F1 12 Tf 72 700 Td (Contrato de energia) Tj ET"
 
 
@@ -21,7 +20,7 @@ def page(content, *, page=b"", box=b"0 0 595 842", catalog=b"", resources=b"", o
         b"<< /Type /Page /Parent 2 0 R /MediaBox [%s] /Contents 4 0 R"
         b" /Resources << /Font << /F1 5 0 R >> %s >> %s >>" % (box, resources, page),
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
-        HELVETICA,
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
         *objects,
     ]
     body, places = bytearray(b"%PDF-1.7\n"), []
