@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from email.message import Message
 from email.parser import BytesParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,6 @@ class Request:
             )
             for part in document.get_payload()
         ]
-
-
-@dataclass
-class ScriptedServer:
-    url: str
-    requests: list[Request]
 
 
 @contextmanager
@@ -82,7 +77,7 @@ def scripted(*answers):
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            yield ScriptedServer(f"http://127.0.0.1:{server.server_port}", requests)
+            yield SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}", requests=requests)
         finally:
             server.shutdown()
             thread.join()
