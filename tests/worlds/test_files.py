@@ -245,10 +245,12 @@ def opening(action):
     return lambda: page(TEXT, catalog=b"/OpenAction << %s >>" % action)
 
 
+FIELD = b"<< /Type /Annot /Subtype /Widget /Rect [72 600 400 630] %s >>"
+
+
 def pressing(action):
     """A document that does something as soon as somebody presses the mouse on a field of it."""
-    field = b"/Annots [<< /Type /Annot /Subtype /Widget /Rect [0 0 99 99] /AA << /D << %s >> >> >>]" % action
-    return lambda: page(TEXT, page=field)
+    return lambda: page(TEXT, page=b"/Annots [%s]" % (FIELD % b"/AA << /D << %s >> >>" % action))
 
 
 FREE_TEXT = (
@@ -280,6 +282,10 @@ DOCUMENTS = (
     World("a page whose corners changed places", lambda: page(TEXT, box=b"595 842 0 0"), COUNTS),
     World("a note on an empty page", lambda: page(b"", page=FREE_TEXT % b""), COUNTS),
     World("a hidden note on an empty page", lambda: page(b"", page=FREE_TEXT % b"/F 2"), COUNTS, BLANK),
+    World("a field that is filled in and was never drawn", lambda: page(
+        b"", page=b"/Annots [6 0 R]", catalog=b"/AcroForm << /Fields [6 0 R] /DR << /Font << /F1 5 0 R >> >> >>",
+        objects=(FIELD % b"/FT /Tx /T (a) /V (Ana) /DA (/F1 12 Tf 0 g)",),
+    ), COUNTS),
     World("a frame without anything in it", lambda: page(b"50 50 495 742 re S"), COUNTS),
     World("one dot", lambda: page(b"300 400 2 2 re f"), COUNTS, BLANK),
     World("a photograph", lambda: picture(PHOTOGRAPH, 400), COUNTS),
