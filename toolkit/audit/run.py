@@ -276,9 +276,9 @@ def _tidy(place: Path, schema: ibis.Schema) -> None:
 def _nothing(of_now: bool, moment: datetime, database: str) -> NothingEvaluated:
     if of_now:
         return NothingEvaluated(
-            "Nothing was evaluated: there is no sale in the service's table, or none that this database user may "
-            "see. Check DATABASE_URL, row level security and the statements of the service; sales come into an "
-            "embedded database by: toolkit sales load"
+            "Nothing was evaluated: there is no sale in the service's table, or none that can be used or that "
+            "this database user may see. Check DATABASE_URL, row level security and the statements of the service "
+            "(toolkit db check); sales come into an embedded database by: toolkit sales load"
         )
     told = moment.isoformat(timespec="seconds")
     return NothingEvaluated("Nothing was evaluated: no sale had been seen by {} in {}.", told, database)
