@@ -213,5 +213,5 @@ def _words(texts):
     return {word.lower() for text in texts for word in _WORD.findall(text)}
 
 
-_NAMES = {"contact", "fields", "formats", "purpose", "readable", "sharing"}
+_NAMES = {"answer", "contact", "fields", "formats", "purpose", "readable", "sharing"}
 """Names of settings, fields, parameters and questions, which are words, too."""

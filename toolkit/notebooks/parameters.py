@@ -21,11 +21,11 @@ from toolkit.message import Message
 Value = str | bool | int | float | list[Any] | dict[str, Any] | None
 
 _TYPE_NAMES: Final = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number such as 0.5",
-    str: "a text",
-    dict: "a table",
+    bool: Message("{} or {}", "true", "false"),
+    int: Message("a whole number"),
+    float: Message("a number such as 0.5"),
+    str: Message("a text"),
+    dict: Message("a table"),
 }
 
 
@@ -50,7 +50,7 @@ class Parameter:
         """
         if isinstance(self.default, list):
             item: Any = type(self.default[0]) if self.default else str
-            told = f"a list of {item.__name__} values"
+            told = Message("a list of {} values", item.__name__)
             if len(texts) == 1 and texts[0].lstrip().startswith("["):
                 return self._from_json(list[item], texts[0], told)
             return [self._from_json(item, text, told) for text in texts]
