@@ -274,6 +274,18 @@ def test_what_leaves_rows_out_by_chance_is_found(statement, cut):
 
 
 @pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("coalesce((SELECT a FROM b FETCH FIRST ROW ONLY), any_value(c))", ["any_value", "FETCH"]),
+        ("(array_agg(a))[1], (array_agg(b ORDER BY c))[1], (SELECT d FROM e LIMIT 1)", ["array_agg", "LIMIT"]),
+        ("(SELECT a FROM b ORDER BY c LIMIT 1), EXISTS (SELECT FROM d LIMIT 1), array_agg(e)", []),
+    ],
+)
+def test_a_value_that_is_taken_by_chance_is_found(value, words):
+    assert statements.taken_by_chance(f"SELECT {value} FROM f") == words
+
+
+@pytest.mark.parametrize(
     ("statement", "found"),
     [
         (f"SELECT {CODES} kind, NULL::text AS other", (["Q", "R'S"], ["'R''S'"], True)),

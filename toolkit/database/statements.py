@@ -105,6 +105,22 @@ def cut_off(statement: str) -> str | None:
     return None
 
 
+def taken_by_chance(statement: str) -> list[str]:
+    """Return the words by which a value is one of several, whichever comes first."""
+    found = ["any_value"] * any(nodes(statement, "anyvalue"))
+    within = (part for each in nodes(statement, "bracket") for part in each.this.walk())
+    found += ["array_agg" for part in within if part.key == "arrayagg" and part.this.key != "order"]
+    for each in nodes(statement, "limit", "fetch"):
+        around = _whole(each.parent).parent
+        if around is not None and around.key not in _ROWS and not each.parent.args.get("order"):
+            found.append(str(each.key).upper())
+    return list(dict.fromkeys(found))
+
+
+_ROWS: Final = ("exists", "in", "from", "join", "cte", "lateral")
+"""The places of a subquery that is read as rows, see ``cut_off``; in any other one it is a value."""
+
+
 def posix_zone(statement: str) -> str | None:
     """Return the time zone that is written as an offset, which POSIX counts to the west."""
     zones = [each.args["zone"] for each in nodes(statement, "attimezone")]
