@@ -22,7 +22,7 @@ from tests.integration.conftest import processes_of
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit import embedded
 from toolkit.database import schema
-from toolkit.embedded import object_server
+from toolkit.embedded import object_server, postgres
 from toolkit.embedded.servers import make_once
 from toolkit.errors import EmbeddedServiceError
 
@@ -100,6 +100,23 @@ def connected(home):
 def pid_of(home):
     found = embedded.running(home)[0]
     return found and found.process.pid
+
+
+def test_one_whose_program_is_gone_is_started_anew(own_home, monkeypatch):
+    link, programs = own_home / "environment", postgres.programs
+
+    def linked(*given):
+        link.symlink_to(programs(*given))
+        return link
+
+    with monkeypatch.context() as patched:
+        patched.setattr(postgres, "programs", linked)
+        embedded.database_url(own_home)
+    first = pid_of(own_home)
+    link.unlink()
+    with connected(own_home) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert pid_of(own_home) != first
 
 
 def test_the_first_use_starts_it_and_the_next_finds_it(own_home):

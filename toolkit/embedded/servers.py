@@ -218,6 +218,13 @@ class Running:
     """The address that a client connects to; it holds no password."""
     ready: bool = True
 
+    @property
+    def stranded(self) -> bool:
+        """True where its program is gone, as the environment was that started it: it lacks what it reads later."""
+        with suppress(psutil.Error, PermissionError):
+            return not Path(self.process.cmdline()[0]).exists()
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedServer:
@@ -240,9 +247,12 @@ class EmbeddedServer:
     firmly: int
 
     def running(self, home: Path) -> Running:
-        """Return the server that answers; starts it where it does not run."""
-        if (found := self._answering(home)) is not None:
+        """Return the server that answers; starts it where it does not run, or its program is gone."""
+        found = self._answering(home)
+        if found is not None and not found.stranded:
             return found
+        if found is not None:
+            end(found.process, self.gently, self.firmly, within=_STOP_SECONDS)
         prepare(home)
         with explained(home):
             owner = server_account(home / self.folder, root_may=self.root_may)
