@@ -196,7 +196,7 @@ class Service:
         relation = WRITES[name][0]
         changed = connection.execute(sa.text(_escaped(self.statements[name]))).rowcount
         lacking = changed < connection.execute(sa.text(f"SELECT count(*) FROM {relation}")).scalar_one()
-        if name == "add_records" or (name.startswith("add_") and (lacking or not self.is_own)):
+        if name.startswith("add_") and (lacking or not self.is_own):
             error = AlreadyThere if lacking or name == "add_records" else WriteRefused
             self.check_stored(connection, name, relation, error=error)
         return changed
