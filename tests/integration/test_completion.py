@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.support.evidence_files import pdf, silence, tone
-from tests.support.uploaded_sales import MONDAY, PDF, add_record, add_sale, execute, rows
+from tests.support.uploaded_sales import MONDAY, PDF, add_record, add_sale, execute, partner_of, rows
 from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
 from toolkit.audit.sale_case import sale_case
 from toolkit.contract.evidence import EvidenceType, FileKind
@@ -158,7 +158,7 @@ def test_damage_counts_against_the_version_that_it_was_found_in(
 
 @pytest.fixture
 def gate(database, bucket, sale):
-    return lambda: sale_gate(database, bucket, sale, None)
+    return lambda: sale_gate(database, bucket, sale, partner_of(database, sale))
 
 
 def reasons(found):
@@ -245,7 +245,7 @@ def test_a_record_without_a_key_has_no_file(database, bucket, clock, tmp_path):
     )
     other.account, limits = "night job", UploadLimits(900, 1_000_000)
     try:
-        told = sale_gate(other, bucket, "S-1", None)
+        told = sale_gate(other, bucket, "S-1", partner_of(other, "S-1"))
         refused = missing(complete_sale(other, bucket, "S-1"))
         requested = request_manifest(other, bucket, manifest, tmp_path / "credentials.jsonl", limits, Progress())
     finally:

@@ -100,7 +100,8 @@ _TOLD: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The columns and the rows of its own that a partner is told, where these are not all of them.
 
-What it is not told is compliance's own: suspicions about files, the trend, whose counts hold them, and people.
+What it is not told is compliance's own: suspicions about files, the trend, whose counts hold them, and people; and
+findings about files that other partners' sales have, too.
 """
 
 _FIRST: Final = ("verdicts", "records", "findings")

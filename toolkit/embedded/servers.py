@@ -219,8 +219,8 @@ class Running:
     ready: bool = True
 
     @property
-    def stranded(self) -> bool:
-        """True where its program is gone, as the environment was that started it: it lacks what it reads later."""
+    def program_is_gone(self) -> bool:
+        """True where the environment that started it was deleted or moved: it cannot read its other files."""
         with suppress(psutil.Error, PermissionError):
             return not Path(self.process.cmdline()[0]).exists()
         return False
@@ -249,7 +249,7 @@ class EmbeddedServer:
     def running(self, home: Path) -> Running:
         """Return the server that answers; starts it where it does not run, or its program is gone."""
         found = self._answering(home)
-        if found is not None and not found.stranded:
+        if found is not None and not found.program_is_gone:
             return found
         if found is not None:
             end(found.process, self.gently, self.firmly, within=_STOP_SECONDS)

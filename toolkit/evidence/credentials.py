@@ -159,9 +159,7 @@ def _issue(service: Service) -> sa.TextClause:
     )
 
 
-def _parsed(
-    database: Database, body: Mapping[str, Any], access: PartnerAccess | None, sale_id: str
-) -> EvidenceRequest:
+def _parsed(database: Database, body: Mapping[str, Any], access: PartnerAccess, sale_id: str) -> EvidenceRequest:
     try:
         return parse(EvidenceRequest, body)
     except InvalidFields as error:

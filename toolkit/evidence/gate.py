@@ -48,11 +48,10 @@ class EvidenceOfType(AnswerBody):
     what_to_do: str | None
 
 
-def sale_gate(database: Database, bucket: Bucket, sale_id: str, access: PartnerAccess | None) -> dict[str, Any]:
+def sale_gate(database: Database, bucket: Bucket, sale_id: str, access: PartnerAccess) -> dict[str, Any]:
     """Judge one sale of a partner by what lies in the bucket now; a file that is new counts unexamined.
 
-    ``access`` is what a partner is bound by; without it an operator asks. Returned is what is told of the sale, by
-    the fields of the answers over HTTP, each of which takes its own.
+    Returned is what is told of the sale, by the fields of the answers over HTTP, each of which takes its own.
 
     Raises:
         SaleNotFound: no sale has this id, or it is not the partner's.

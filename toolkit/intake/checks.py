@@ -283,7 +283,7 @@ _DATED: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _WORDS: Final = ("first_name", "last_name", "neighborhood", "address", "city")
 _MISREAD: Final = "[ÃÂ][^\\x00-\\x7f]|\ufffd|(?i:[a-zà-ÿ]\\?+[a-zà-ÿ])"
 """The letter ã in UTF-8 that was read as Windows-1252, and what stands for a letter that an encoding lacks."""
-_MISREAD_SIGNS: Final = b"?\x82\x83\xef"  # as last bytes of Â and Ã, and the first of U+FFFD
+_MISREAD_SIGNS: Final = b"?\x82\x83\xef"  # the last bytes of Â and Ã, and the first of U+FFFD
 
 
 def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tuple[str, Mask]]:
