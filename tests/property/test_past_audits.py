@@ -25,7 +25,7 @@ from tests.support.buckets import MemoryBucket
 from toolkit.audit.changes import KINDS, changes_between
 from toolkit.audit.folder import TablePart
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.audit.waivers import add_waiver, all_waivers, revoke_waiver
+from toolkit.audit.waivers import add_waiver, revoke_waiver, waivers_at
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import FindingStatus
 from toolkit.database.connection import Database
@@ -128,7 +128,7 @@ class World:
 
     def unwaived(self):
         tomorrow = self.database.clock.now + timedelta(days=1)  # the clock may have gone back
-        for waiver in all_waivers(self.database, tomorrow):
+        for waiver in self.database.run(waivers_at, tomorrow):
             if waiver.revoked_at is None:
                 revoke_waiver(self.database, waiver.id, reason="sent", revoked_by="ana")
 

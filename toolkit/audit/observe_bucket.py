@@ -86,8 +86,7 @@ def sync_bucket(
         if inventory is not None:
             _check_inventory(inventory, bucket, started_at, listed_since(connection))
     observe_service(database, confirmed=confirmed)
-    with database.transaction() as connection:
-        scope = _scope(connection, bucket, started_at, full or inventory is not None, every_key_within)
+    scope = database.run(_scope, bucket, started_at, full or inventory is not None, every_key_within)
     with closing(_rows(bucket, scope, inventory)) as rows:
         found, unrecorded = observe_objects(database, bucket, rows, scope, progress, confirmed, as_of=as_of)
     if unrecorded:  # their records were stored before them, and perhaps after the service was looked at

@@ -54,8 +54,7 @@ class AuditPlan:
 
 def drafts_of(database: Database, store: FileStore, work: Path) -> Path:
     """Return the folder for the drafts of this database, as several may have one store."""
-    with database.transaction() as connection:
-        this = sha256(str(identity_of(connection)).encode()).hexdigest()[:16]
+    this = sha256(str(database.run(identity_of)).encode()).hexdigest()[:16]
     return Path(store.place if isinstance(store, FolderStore) else work) / f".drafts-{this}"
 
 

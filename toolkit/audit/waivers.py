@@ -81,14 +81,8 @@ def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_b
     return revoked_at
 
 
-def all_waivers(database: Database, moment: datetime) -> list[Waiver]:
-    """Return every waiver that had been added by then, the latest end first."""
-    with database.transaction() as connection:
-        return waivers_at(connection, moment)
-
-
 def waivers_at(connection: Connection, moment: datetime) -> list[Waiver]:
-    """Return the same, as this connection sees the database; a revocation after the moment is not known yet."""
+    """Return every waiver that had been added by then, the latest end first; what was revoked later is not yet."""
     taken_back = waiver_revocations
     query = (
         sa.select(*waivers.c[*_REQUESTED, "id", "added_at"], *taken_back.c["revoked_at", "revoked_by", "reason"])

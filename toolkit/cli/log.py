@@ -83,8 +83,7 @@ def checkpoint(kit: Kit) -> Shown[Any]:
       toolkit log checkpoint > checkpoint
       toolkit log checkpoint --json    with the public key
     """
-    with kit.database.transaction() as connection:
-        return _shown(newest_checkpoint(connection))
+    return _shown(kit.database.run(newest_checkpoint))
 
 
 def _shown(signed: SignedState | None) -> Shown[Any]:
@@ -103,8 +102,7 @@ def prove(kit: Kit, event: int, out: Path) -> None:
     Example:
       toolkit log prove 42 --out proof-42
     """
-    with kit.database.transaction() as connection:
-        proven = prove_event(connection, event)
+    proven = kit.database.run(prove_event, event)
     if proven is None:
         raise InvalidInput("No event {} is in the log; what is new is put into it by: toolkit log seal", event)
     try:

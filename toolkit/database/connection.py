@@ -6,7 +6,7 @@ so that PgBouncer may give every transaction to another server connection.
 
 import os
 import select
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from datetime import UTC, date, datetime
@@ -14,7 +14,7 @@ from enum import Enum, unique
 from ipaddress import ip_address
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 import psycopg
 import sqlalchemy as sa
@@ -32,6 +32,9 @@ from toolkit.message import Message
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 CONNECT_TIMEOUT = 10  # seconds until an address that does not answer counts as unavailable
 
@@ -104,6 +107,11 @@ class Database(AbstractContextManager["Database"]):
             DatabaseError: the database refused a statement.
         """
         return self._opened(self.engine)
+
+    def run(self, work: Callable[Concatenate[Connection, P], R], *args: P.args, **given: P.kwargs) -> R:
+        """Do ``work`` in a transaction of its own, which it gets first; raises as ``transaction`` does."""
+        with self.transaction() as connection:
+            return work(connection, *args, **given)
 
     def statement(self) -> AbstractContextManager[Connection]:
         """Open a connection for a single statement, a transaction by itself; raises as ``transaction`` does.

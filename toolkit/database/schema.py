@@ -102,8 +102,7 @@ def check(database: Database) -> None:
 
 def is_current(database: Database) -> bool:
     """Tell whether ``upgrade`` has nothing to do."""
-    with database.transaction() as connection:
-        return revision(connection) == newest_revision()
+    return database.run(revision) == newest_revision()
 
 
 def revision(connection: Connection) -> str | None:

@@ -180,8 +180,7 @@ def verify_contents(
         VerificationFailed: files cannot be looked at on this machine.
     """
     progress = progress or Progress()
-    with database.transaction() as connection:
-        check_bucket(connection, bucket)
+    database.run(check_bucket, bucket)
     problems, reasons = Counter[ContentProblem](), Counter[Failure]()
     verified = wrong_kind = 0
     ids = waiting(database)

@@ -178,8 +178,7 @@ class Backend:
     def _check_database(self) -> Database:
         database = self._application.database
         schema.check(database)
-        with database.transaction() as connection:
-            check_service(connection)
+        database.run(check_service)
         return database
 
     def _check_bucket(self) -> Bucket:
@@ -195,8 +194,8 @@ class Backend:
                 self._opened_bucket = None
             raise
         if self.database_watch.value is not None:
-            with suppress(DatabaseError), self.database.transaction() as connection:  # its own check names these
-                check_bucket(connection, bucket)
+            with suppress(DatabaseError):  # its own check names these
+                self.database.run(check_bucket, bucket)
         return bucket
 
 

@@ -269,8 +269,7 @@ class JobRun:
             else:
                 before = {}  # what follows may rest on it
                 self._steps.append(self._step(database, claim, step, words))
-        with database.transaction() as connection:
-            signed = newest_checkpoint(connection)
+        signed = database.run(newest_checkpoint)
         versions = {"toolkit": toolkit_version(), "rules": rules_fingerprint()}
         seal = None if signed is None else signed.root
         values = {"folder": str(self.folder), "seal": seal, "versions": versions}

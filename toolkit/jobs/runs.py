@@ -139,8 +139,7 @@ def watch_job(database: Database, job: Job, notices: NoticeSettings) -> tuple[li
     it was first seen with its present schedule.
     """
     runs = job_runs.c
-    with database.transaction() as connection:
-        now = checked(connection, database.clock())  # else days to come would be missed, and all files be old
+    now = database.run(checked, database.clock())  # else days to come would be missed, and all files be old
     schedule = f"{job.schedule.expression} {job.schedule.zone.key}"
     first = insert(job_schedules).values(job=job.name, schedule=schedule, watched_until=now)
     old, new = job_schedules.c, first.excluded

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from toolkit.audit.waivers import add_waiver, all_waivers, revoke_waiver
+from toolkit.audit.waivers import add_waiver, revoke_waiver, waivers_at
 from toolkit.database.belonging import check_bucket, pending_restore
 from toolkit.errors import InvalidInput
 from toolkit.extras import require
@@ -192,8 +192,7 @@ class Kit(Services):
             raise InvalidInput("Nothing was issued, so nothing can be sent: correct the rows of the manifest.")
         credentials = self.path(forms.files[0] if isinstance(forms, Shown) else forms)
         if self.settings.database_url is not None:
-            with self.database.transaction() as connection:
-                check_bucket(connection, self.bucket)
+            self.database.run(check_bucket, self.bucket)
         may_go = destinations(self.settings)
         sent = upload_files(credentials, self.path(folder), progress=self.progress, may_go=may_go)
         return results.shown_upload(sent, credentials.name)
@@ -326,12 +325,10 @@ class Kit(Services):
 
         last, zone = self.moment(until), self.settings.timezone
         month_ago = last - timedelta(days=30)
-        with self.database.transaction() as connection:
-            audits = audits_until(connection, last)
+        audits = self.database.run(audits_until, last)
         first = self.moment(since) if since else max(min(audits, default=month_ago), month_ago)
         found = changes_between(self.database, first, last, zone)
-        with self.database.transaction() as connection:
-            restored = dict.fromkeys(pending_restore(connection, each) for each in (first, last))
+        restored = dict.fromkeys(self.database.run(pending_restore, each) for each in (first, last))
         shown = shown_changes(found, zone)
         return replace(shown, parts=[*shown.parts, *(remark("note", each) for each in restored if each)])
 
@@ -486,7 +483,7 @@ class Kit(Services):
         """List the waivers that hold or will hold; ``everything``: also those that ended or were revoked."""
         from toolkit.kit.audits import shown_waivers
 
-        found, today = all_waivers(self.database, self.clock()), self.today()
+        found, today = self.database.run(waivers_at, self.clock()), self.today()
         listed = [each for each in found if everything or each.state(today) in {"holds", "later"}]
         return shown_waivers(listed, today, self.settings.timezone)
 

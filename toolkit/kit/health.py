@@ -107,9 +107,8 @@ def _database(settings: Settings, running: Running | None) -> Facts:
                 facts["version"] = ".".join(map(str, connection.dialect.server_version_info or ()))
             facts["answers"] = True
             schema.check(database)
-            with database.transaction() as connection:
-                check_service(connection)
-                facts["problem"] = pending_restore(connection)
+            database.run(check_service)
+            facts["problem"] = database.run(pending_restore)
             if shared is not None and settings.database_read_url is not None and facts["problem"] is None:
                 _ask_replica(facts, database, settings.database_read_url)
     except (SettingsError, SchemaMismatch, WrongService) as error:
@@ -143,9 +142,8 @@ def _bucket(settings: Settings, running: Running | None) -> Facts:
         facts["answers"] = True
         if settings.database_url is not None:
             # A fault of the database itself is reported with the database.
-            database = Database(settings.database_url)
-            with database, suppress(DatabaseError), database.transaction() as connection:
-                check_bucket(connection, bucket)
+            with suppress(DatabaseError), Database(settings.database_url) as database:
+                database.run(check_bucket, bucket)
     except BucketError as error:
         facts["problem"] = error.message
     return facts

@@ -108,8 +108,7 @@ class Privacy:
         if not person.clients and not person.sales:
             raise PrivacyRefused("Nothing is known of this person.")
         kit.unmask(reason, "all data of a person, for the person")
-        with kit.database.transaction() as connection:
-            content = persons.export_of(connection, person)
+        content = kit.database.run(persons.export_of, person)
         place = kit.path(out)
         place.mkdir(parents=True, exist_ok=True)
         name = f"person-{kit.clock().astimezone(self._zone):%Y%m%dT%H%M%S-%f}.zip"
@@ -160,8 +159,7 @@ class Privacy:
         if (cpf is None) == (not sale_ids):
             raise InvalidInput("Give a CPF or sales, and not both.")
         planned = self._planned(cpf=cpf, sale_ids=sale_ids)
-        with kit.database.transaction() as connection:
-            plan = planned(connection)
+        plan = kit.database.run(planned)
         folders = [kit.credentials_folder, *map(kit.path, look_in)]
         found, unknown = search((each for each in folders if each.is_dir()), plan.needles)
         plan = replace(plan, files=found, not_searched=unknown)
@@ -219,8 +217,7 @@ class Privacy:
 
     def holds(self) -> Shown[Sequence[Row[Any]]]:
         """List all holds, the newest first."""
-        with self._kit.database.transaction() as connection:
-            found = persons.holds_at(connection, self._kit.today())
+        found = self._kit.database.run(persons.holds_at, self._kit.today())
         rows = [(each.id, _(each.state), each.sale_id, each.basis, each.held_by, each.until) for each in found]
         columns = ["id", "state", "sale", "basis", "by", "until"]
         document = [pick_camel(each, *each._fields) for each in found]
@@ -235,8 +232,7 @@ class Privacy:
     def requests(self, cpf: str | None = None) -> Shown[Sequence[Row[Any]]]:
         """List requests, all of them or those of one person; overdue ones need attention."""
         kit = self._kit
-        with kit.database.transaction() as connection:
-            found = persons.requests_at(connection, kit.today())
+        found = kit.database.run(persons.requests_at, kit.today())
         if cpf is not None:
             subject = persons.subject_of(cpf, kit.log_keys)
             found = [each for each in found if each.subject == subject]
@@ -322,8 +318,7 @@ class Privacy:
             raise InvalidInput("The end must come after the beginning.")
         if known_on > self._kit.today():
             raise InvalidInput("An incident became known on a day that has been.")
-        with self._kit.database.transaction() as connection:
-            found = persons.accesses(connection, since, until)
+        found = self._kit.database.run(persons.accesses, since, until)
         notice, complement = (business_days_after(known_on, days) for days in (NOTICE_DAYS, COMPLEMENT_DAYS))
         touched = sorted({each.sale_id for each in found if each.sale_id})
         accounts = {each.account for each in found}
@@ -346,8 +341,7 @@ class Privacy:
         """Erase again what a restored backup brought back, by the ledger."""
         kit = self._kit
         if dry_run:
-            with kit.database.transaction() as connection:
-                found = pending(connection, self.ledger)
+            found = kit.database.run(pending, self.ledger)
         else:
             found = replay(kit.database, kit.bucket, self.ledger)
             kit.seal_if_possible()
@@ -358,16 +352,14 @@ class Privacy:
             parts.append(
                 say(Message("There is no ledger at {}: nothing was erased yet, or it was lost.", self.ledger))
             )
-        with kit.database.transaction() as connection:
-            if lost := unlisted(connection, self.ledger):
-                number = counted(lost, "erasure")
-                parts.append(say(Message("{} does not list {} that the database knows.", self.ledger, number)))
+        if lost := kit.database.run(unlisted, self.ledger):
+            number = counted(lost, "erasure")
+            parts.append(say(Message("{} does not list {} that the database knows.", self.ledger, number)))
         ids = [str(each.id) for each in found]
         return Shown(found, parts, {"erasures": ids, "unlisted": lost}, bool(lost or (dry_run and found)))
 
     def _find(self, cpf: str) -> KnownPerson:
-        with self._kit.database.transaction() as connection:
-            return persons.find_person(connection, cpf, self.plan, self._zone, self._kit.clock())
+        return self._kit.database.run(persons.find_person, cpf, self.plan, self._zone, self._kit.clock())
 
 
 def _stored(row: Any) -> list[str]:

@@ -95,8 +95,7 @@ class Services:
         Raises:
             WrongService: they are about another one.
         """
-        with self.any_service.transaction() as connection:
-            check_service(connection)
+        self.any_service.run(check_service)
         return self.any_service
 
     @cached_property
@@ -373,8 +372,7 @@ class Services:
                 return None, {}
             event = record_event(connection, CustodyEvent.REPORTED, self.clock(), {"files": dict(files)})
         self.seal_if_possible()
-        with self.database.transaction() as connection:
-            proven = prove(connection, event)
+        proven = self.database.run(prove, event)
         return (None, {}) if proven is None else (proven[2].root, bundle(*proven))
 
     def case_of(self, sale_id: str, unmask: str | None = None, what: str = "") -> tuple[SaleCase, str | None]:

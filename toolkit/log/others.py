@@ -112,8 +112,7 @@ def ask_authority(database: Database, url: str, now: datetime) -> tuple[int, dat
     """
     from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
 
-    with database.transaction() as connection:
-        signed = signed_state(connection)
+    signed = database.run(signed_state)
     stamped = signed.note.encode()
     asked = TimestampRequestBuilder().data(stamped).hash_algorithm(HashAlgorithm.SHA256).build()
     status, token = _posted(url, asked.as_bytes(), "application/timestamp-query")

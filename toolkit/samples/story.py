@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 from toolkit.audit.changes import audits_until
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.audit.run import make_audit
-from toolkit.audit.waivers import add_waivers, all_waivers, revoke_waiver
+from toolkit.audit.waivers import add_waivers, revoke_waiver, waivers_at
 from toolkit.bucket.file_store import DEFAULT_TYPE, S3Store
 from toolkit.contract.codes import missing_code
 from toolkit.contract.deadlines import Clock, wall_clock
@@ -50,8 +50,7 @@ _WAIVED: Final = missing_code(EvidenceType.POV)
 def end_of_story(database: Database, samples: Samples, now: datetime) -> datetime:
     """Return the end that was told of before, else now, so that a second telling tells of the same days."""
     last = samples.sales[-1]
-    with database.transaction() as connection:
-        known = own_sales(connection, None, last.id)
+    known = database.run(own_sales, None, last.id)
     return known[0].created_at + (samples.end - last.created_at) if known else now.replace(microsecond=0)
 
 
@@ -154,7 +153,7 @@ class Telling:
 
     def _waive(self, day: int) -> None:
         # A telling that broke off may have been gone on with after something happened at the time of the wall.
-        known = {(each.sale_id, each.reason): each for each in all_waivers(self.database, wall_clock())}
+        known = {(each.sale_id, each.reason): each for each in self.database.run(waivers_at, wall_clock())}
         for sale in self.samples.sales:
             if sale.scenario.name not in WAIVERS:
                 continue
@@ -176,10 +175,9 @@ class Telling:
         self.audits += 1
 
     def _last_audit(self) -> datetime | None:
-        with self.database.transaction() as connection:
-            if not own_sales(connection, None, self.samples.sales[0].id):
-                return None
-            return max(audits_until(connection, self.samples.end), default=None)
+        if not self.database.run(own_sales, None, self.samples.sales[0].id):
+            return None
+        return max(self.database.run(audits_until, self.samples.end), default=None)
 
     def _records(self) -> dict[tuple[str, str, str], Any]:
         """Return the evidence records of the sample's sales, by the names of their files."""
