@@ -191,10 +191,9 @@ bucket = click.Group("bucket")
     metavar="ADDRESS",
     help="Take over an S3 Inventory instead of listing the bucket.",
 )
-@click.option("--verify", is_flag=True, help="Then verify the contents of files that were not verified yet.")
 @confirm_disappearance
 @shows()
-def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, confirmed: bool) -> Shown[Any]:
+def sync(kit: Kit, full: bool, inventory: str | None, confirmed: bool) -> Shown[Any]:
     """Take over what lies in the bucket: new, overwritten and vanished objects.
 
     Every object that a record of an open sale (not completed) names is looked at, and so is
@@ -209,7 +208,6 @@ def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, confirmed: b
     Examples:
       toolkit bucket sync
       toolkit bucket sync --full --json
-      toolkit bucket sync --verify
       toolkit bucket sync --inventory s3://lists/evidence/daily
 
     See also: toolkit evidence verify --help
@@ -218,7 +216,7 @@ def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, confirmed: b
     """
     if full and inventory is not None:
         raise click.UsageError("--full and --inventory do not go together; name one.")
-    return kit.sync(full=full, inventory=inventory, confirmed=confirmed, verify=verify)
+    return kit.sync(full=full, inventory=inventory, confirmed=confirmed)
 
 
 @bucket.command(short_help="Let the database belong to the bucket that is set now.")

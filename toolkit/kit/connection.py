@@ -204,8 +204,6 @@ class Kit(Services):
         full: bool = False,
         inventory: str | None = None,
         confirmed: bool = False,
-        verify: bool = False,
-        seconds: float | None = None,
     ) -> Shown[Synced]:
         """Observe the sales, their records and what lies in the bucket.
 
@@ -213,8 +211,6 @@ class Kit(Services):
             full: read every key, not only those that can have changed.
             inventory: a folder or prefix of S3 Inventories; the newest is taken over instead of a listing.
             confirmed: accept that most of them are gone at once.
-            verify: then verify the contents of new files.
-            seconds: the longest time for that.
 
         Raises:
             MassDisappearance: most sales, records or objects are gone.
@@ -233,8 +229,7 @@ class Kit(Services):
                 confirmed=confirmed,
                 progress=self.progress,
             )
-        verified = self.verify_contents(seconds=seconds).result if verify else None
-        return results.shown_sync(synced, verified, inventory=inventory is not None)
+        return results.shown_sync(synced, inventory=inventory is not None)
 
     def verify_contents(self, *, seconds: float | None = None) -> Shown[Verified]:
         """Read every file that was not verified in its present version, for at most so many seconds."""
@@ -281,7 +276,9 @@ class Kit(Services):
         plan = self.audit_plan(out, spark=engine == "spark")
         synced = unsealed = None
         if sync and past is None:
-            synced = self.sync(confirmed=confirmed, verify=verify, seconds=self.settings.verify_seconds).result
+            synced = self.sync(confirmed=confirmed).result
+            if verify:
+                self.verify_contents(seconds=self.settings.verify_seconds)
             unsealed = self.seal_if_possible()
         verified = None if past is not None else sync and verify
         made = make_audit(self.database, plan, as_of=past, verified_first=verified, replica=self.replica)

@@ -215,7 +215,7 @@ def shown_upload(uploaded: Uploaded, name: str) -> Shown[Uploaded]:
     return Shown(uploaded, parts, document, bool(uploaded.failures))
 
 
-def shown_sync(synced: Synced, verified: Verified | None, *, inventory: bool) -> Shown[Synced]:
+def shown_sync(synced: Synced, *, inventory: bool) -> Shown[Synced]:
     """Show what a reading of the bucket found."""
     heading = counted(synced.listed, "object") + ("" if synced.full else f" {_('looked at')}")
     facts = {"new": synced.appeared, "overwritten": synced.changed, "vanished": synced.vanished}
@@ -236,13 +236,7 @@ def shown_sync(synced: Synced, verified: Verified | None, *, inventory: bool) ->
         "unreadable": len(synced.unreadable),
         "listedSince": since,
     }
-    attention = bool(synced.archived or synced.unreadable)
-    if verified is not None:
-        found = shown_contents(verified)
-        parts += found.parts
-        document |= pick_camel(verified, "verified", "unusable")
-        attention = attention or verified.unreadable > 0
-    return Shown(synced, [*parts, *unread(synced)], document, attention)
+    return Shown(synced, [*parts, *unread(synced)], document, bool(synced.archived or synced.unreadable))
 
 
 def unread(synced: Synced | None) -> list[Part]:
