@@ -422,18 +422,6 @@ def list_audits(store: FileStore) -> list[str]:
     return sorted(found, key=lambda name: (name[:20], int(name[21:] or 1)))
 
 
-def latest_audit(store: FileStore, cache: Path | None = None) -> Audit:
-    """Open the audit of the latest moment.
-
-    Raises:
-        UnreadableFile: there is none.
-    """
-    names = list_audits(store)
-    if not names:
-        raise UnreadableFile("There is no audit in {}. Run: toolkit audit", store.address)
-    return open_audit(names[-1], store, cache)
-
-
 def name_of(moment: datetime, taken: Sequence[str]) -> str:
     """Return the name of the folder of a moment; one more of the same second is numbered."""
     name = f"{moment.astimezone(UTC):%Y-%m-%dT%H-%M-%SZ}"

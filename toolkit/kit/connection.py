@@ -290,20 +290,20 @@ class Kit(Services):
         """Open an audit that was made before.
 
         Args:
-            place: its folder, its address in a bucket, or ``latest``.
+            place: its folder, its address in a bucket, or ``latest`` for the newest one of now.
 
         Raises:
             UnreadableFile: there is none, or a file of it is not what was written.
+            NoAudit: ``latest``, and none has been made yet.
         """
-        from toolkit.audit.folder import latest_audit, open_audit
+        from toolkit.audit.folder import open_audit
         from toolkit.kit.audits import AuditResult
 
-        plan = self.audit_plan()
         if str(place) == "latest":
-            found = latest_audit(plan.store, plan.copies)
+            found = self.last_audit()
         else:
             around, slash, name = str(place).rstrip("/").rpartition("/")
-            found = open_audit(name, self.file_store(around or slash or "."), plan.copies)
+            found = open_audit(name, self.file_store(around or slash or "."), self.audit_plan().copies)
         found.verify()
         return AuditResult(found, self)
 
