@@ -241,7 +241,7 @@ class Bucket:
         except BucketUnavailable as error:
             try:
                 self.check()
-            except BucketUnavailable:
+            except BucketError:
                 raise error from None
             raise BucketError(error.message) from None
 

@@ -120,7 +120,9 @@ class Server:
             return self._unavailable(Message("is overloaded or failing ({} {})", status, code))
         code = "301" if status == 301 else code
         if code in REFUSALS:
-            return BucketError(REFUSALS[code], self.name, self.named_by)
+            # Where one object is refused so, all are: no reader goes on to the next one.
+            kind = BucketUnavailable if operation == "GetObject" else BucketError
+            return kind(REFUSALS[code], self.name, self.named_by)
         if code == "InvalidObjectState":
             return ObjectArchived(
                 "The {} holds the object in an archive; restore it before it is read.", self.name
