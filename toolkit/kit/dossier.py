@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo
 from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.events import HIDDEN
 from toolkit.kit.sales import Rows, facts_of, sale_document, tables_of
+from toolkit.kit.shown import json_text
 from toolkit.kit.spoken import _, counted, current_language
 from toolkit.log.bundle import bundle, digest_of, opened
 from toolkit.log.sealing import prove, with_key
@@ -85,7 +86,7 @@ def write_dossier(
                 "about": {"title": say("What this shows, and what it does not"), "sentences": about},
             }
             typeset("dossier.typ", content, language, parts["dossier.pdf"], made_at)
-            told = json.dumps(document, ensure_ascii=False, indent=1, default=str)
+            told = json.dumps(document, ensure_ascii=False, indent=1, default=json_text)
             parts["sale.json"].write_text(told + "\n", "utf-8")
             lines = [title, as_of, "", *(f"{name}: {value}" for name, value in facts.items()), "", *about]
             parts["README.txt"].write_text("\n".join(lines) + "\n", "utf-8")

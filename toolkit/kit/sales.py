@@ -16,7 +16,7 @@ from toolkit.kit.shown import Shown, figures, table
 from toolkit.kit.spoken import _, counted, current_language, on_day, readable
 from toolkit.message import Message
 from toolkit.reports.json_document import finding_records, waiver_as_json
-from toolkit.reports.report import iso_exact, tuples
+from toolkit.reports.report import tuples
 from toolkit.reports.wording import EVENT_NAMES
 
 if TYPE_CHECKING:
@@ -114,9 +114,8 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
     return {
         "saleId": case.sale_id,
         **pick_camel(case.sale, "utility_group", "is_client_financial_responsible", "partner", "client_id"),
-        "createdAt": iso_exact(case.sale.created_at, zone),
-        "completedAt": iso_exact(case.sale.completed_at, zone),
-        "lastSync": iso_exact(case.last_sync.finished_at if case.last_sync else None, zone),
+        **pick_camel(case.sale, "created_at", "completed_at"),
+        "lastSync": case.last_sync and case.last_sync.finished_at,
         "status": case.verdict.status,
         "rule": [{"evidenceType": each.named, "accepts": list(each.accepts)} for each in case.rule],
         "missing": [
@@ -128,13 +127,13 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
             for problem in case.verdict.problems
         ],
         "nextSteps": [{"code": code, "nextStep": remedy} for code, remedy in case.next_steps.items()],
-        "records": [_record_document(record, zone) for record in case.records],
+        "records": [*map(_record_document, case.records)],
         "findings": finding_records(case.findings, zone),
         "waivers": [waiver_as_json(each, today, zone) for each in case.waivers],
         "timeline": [event.as_json() | {"evidenceId": evidence_id} for event, evidence_id in case.timeline],
         "reviews": [
             pick_camel(each, "evidence_id", "evidence_type", "turn", "reviewer", "failures", "current", "ends_on")
-            | {"answeredAt": iso_exact(each.answered_at, zone)}
+            | pick_camel(each, "answered_at")
             for each in case.looks
         ],
     }
@@ -145,26 +144,21 @@ def shown_records(
 ) -> Shown[Sequence[EvidenceRecord]]:
     """Show the evidence records of a sale with their ids and files."""
     title, *headings = _HEADINGS[2]
-    document = {"saleId": sale_id, "records": [_record_document(each, zone) for each in records]}
+    document = {"saleId": sale_id, "records": [*map(_record_document, records)]}
     return Shown(records, [table(title, headings, _record_rows(records, zone))], document)
 
 
-def _record_document(record: EvidenceRecord, zone: ZoneInfo) -> dict[str, Any]:
+def _record_document(record: EvidenceRecord) -> dict[str, Any]:
     file, taken = record.file, record.withdrawal
     return {
         **pick_camel(record, "id", "evidence_type"),
         "state": record.told_state,
-        **pick_camel(record, "requested_by", "account", "partner"),
-        "requestedAt": iso_exact(record.requested_at, zone),
-        "expiresAt": iso_exact(record.expires_at, zone),
+        **pick_camel(record, "requested_by", "account", "partner", "requested_at", "expires_at"),
         "file": file
         and pick_camel(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
-        | pick_camel(file, "depth", "readers")
-        | {"seenAt": iso_exact(file.seen_at, zone)},
-        "withdrawnAt": iso_exact(taken.withdrawn_at if taken else None, zone),
-        "withdrawal": taken
-        and pick_camel(taken, "reason", "withdrawn_by", "approved_by")
-        | {"withdrawnAt": iso_exact(taken.withdrawn_at, zone)},
+        | pick_camel(file, "depth", "readers"),
+        "withdrawnAt": taken and taken.withdrawn_at,
+        "withdrawal": taken and pick_camel(taken, "reason", "withdrawn_by", "approved_by", "withdrawn_at"),
     }
 
 
