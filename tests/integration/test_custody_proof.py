@@ -18,10 +18,10 @@ from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import FIRST, Story, add_sale, day, rows
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit
+from toolkit.log.attestations import ask_authority, ask_witness, keep_cosignature, request_for, stamped_at
 from toolkit.log.bundle import BUNDLE, proven, verify_bundle
 from toolkit.log.merkle import is_consistent, leaf_hash
 from toolkit.log.notes import COSIGNATURE, Checkpoint, EntryProof, LogSigner, VerifierKey, text_of
-from toolkit.log.others import ask_authority, ask_witness, keep_cosignature, request_for, stamped_at
 
 PROGRAMS = ("openssl", "base64", "sha256sum")
 """What ``verify.sh`` runs; where libraries of the system are hidden, they may be there and not start."""
@@ -291,7 +291,7 @@ def test_a_witness_is_asked_over_http_and_tells_the_size_that_it_knows(sealed, m
     ):
         with scripted(answer) as server, pytest.raises(InvalidInput, match=told):
             ask_witness(kit.database, AUDITOR, server.url, NOW)
-    monkeypatch.setattr("toolkit.log.others.monotonic", count(0, 60).__next__)
+    monkeypatch.setattr("toolkit.log.attestations.monotonic", count(0, 60).__next__)
     with scripted(Answer(200, b"x")) as server, pytest.raises(InvalidInput, match="comes too slowly"):
         ask_witness(kit.database, AUDITOR, server.url, NOW)
     with pytest.raises(InvalidInput, match="begins with https"):

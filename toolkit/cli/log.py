@@ -24,11 +24,11 @@ from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import _
+from toolkit.log.attestations import ask_authority, ask_witness, keep_cosignature, request_for, said_of
 from toolkit.log.bundle import COSIGS, ENTRY, STAMP, bundle, verify_bundle
 from toolkit.log.export import OTHER_ENTRIES, computed, export_tiles, read_tiles, rewritten
 from toolkit.log.merkle import ReadTile, consistency_proof, is_consistent
 from toolkit.log.notes import COSIGNATURE, ED25519, Checkpoint, SignedState, VerifierKey, lines_of
-from toolkit.log.others import ask_authority, ask_witness, keep_cosignature, request_for, said_of
 from toolkit.log.sealing import keys_of, newest_checkpoint, signed_state, tiles_of
 from toolkit.log.sealing import prove as prove_event
 

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from toolkit.contract.events import HIDDEN, Event, LogKeys, commitment
 from toolkit.errors import UnreadableFile
+from toolkit.log.attestations import stamped_at
 from toolkit.log.merkle import leaf_hash, root_of_inclusion
 from toolkit.log.notes import Checkpoint, EntryProof, SignedState, VerifierKey, text_of
-from toolkit.log.others import stamped_at
 from toolkit.log.sealing import CLOCKS_DIFFER
 from toolkit.message import Message
 
