@@ -5,7 +5,6 @@ VENV := .venv
 RUN := $(VENV)/bin
 SCALE ?= 1
 NAMES ?=
-SECONDS ?= 60
 SEED ?= 1
 WORKERS ?= 4
 TESTS ?=
@@ -82,8 +81,8 @@ lab: $(VENV)/.ready ## JupyterLab on the folder WORK with copies of the notebook
 bench: setup ## Speed and memory, beside a floor or a peer in the same run (SCALE=0.1 NAMES=http)
 	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)
 
-fuzz: setup ## Hostile HTTP and kills by chance, the same for each SEED (SECONDS=60 SEED=1 NAMES=http)
-	$(RUN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(NAMES)
+fuzz: setup ## Broken requests and fifty kills by chance, the same for each SEED (SEED=1)
+	$(RUN)/python -m pytest --hypothesis-profile=fuzz --hypothesis-seed=$(SEED) -k by_chance tests/contract tests/integration/test_kills.py
 
 REFERENCE := import pathlib, pdoc, toolkit; \
 	vars(toolkit).update({name: getattr(toolkit, name) for name in toolkit.__all__}); \

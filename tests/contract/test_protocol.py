@@ -6,7 +6,7 @@ import resource
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime
 
 import httpx
@@ -26,6 +26,7 @@ from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import SECRET
 from tests.support.waiting import PATIENCE
 from toolkit.http import app, logs, server
+from toolkit.http.answers import PROBLEMS
 from toolkit.http.app import create_app
 from toolkit.http.backend import Backend
 from toolkit.http.tokens import TokenChecks
@@ -216,6 +217,43 @@ CASES = [
     if mode is GenerationMode.POSITIVE or operation.body
 ]
 """Each operation with good requests and, where there is a body to be broken, with bad ones."""
+
+
+WORDS = [
+    *(b"\r\n", b"\r\n\r\n", b"\n", b"\0", b" ", b"\t", b":", b"%00", b"%2F", b"%", b"/../", b"//", b"?", b"#"),
+    *(b"Content-Length: 5\r\n", b"Content-Length: -1\r\n", b"Content-Length: 99999999999999999999\r\n"),
+    *(b"Transfer-Encoding: chunked\r\n", b"Transfer-Encoding: gzip, chunked\r\n", b"Host: a\r\n", b"Host:\r\n"),
+    *(b"Expect: 100-continue\r\n", b"Upgrade: h2c\r\nConnection: Upgrade\r\n", b"Connection: close\r\n"),
+    *(b"Authorization: Bearer a.b.c\r\n", b"X-Forwarded-For: 1.2.3.4\r\n", b"Trailer: Authorization\r\n"),
+    *(b"0\r\n\r\n", b"0\r\nAuthorization: Bearer x\r\n\r\n", b"ffffffffffffffff\r\n", b"5\r\nhello\r\n"),
+    *(b"HTTP/1.0", b"HTTP/2.0", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"GET ", b"OPTIONS * ", b"CONNECT a:1 "),
+    *(b"{", b"[" * 500, b'{"a":' * 100, b'"\\ud800"', b"NaN", b"1e999", b"9" * 5000, b"\xff", b"\xe2\x80\xae"),
+]
+CHANGE = st.tuples(st.integers(0, 900), st.integers(0, 200), st.sampled_from(WORDS) | st.binary(max_size=20))
+"""Where a request is broken, how many bytes go, and what comes in their place."""
+
+
+@settings(max_examples=5 * settings().max_examples, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data(), st.lists(CHANGE, min_size=1, max_size=3))
+def test_a_request_that_is_broken_by_chance_gets_answers_of_the_document_or_none(service, token, data, changes):
+    body, upload = (json.dumps(each).encode() for each in (CLIENT, UPLOAD))
+    in_chunks = request("POST /clients", token=token, Transfer_Encoding="chunked")
+    good = [
+        request("POST /clients", body, token=token),
+        b"".join([in_chunks, *chunks([body[:50], body[50:]]), b"0\r\n\r\n"]),
+        request(f"PUT /sales/{SALE_OF_THE_DOCUMENT}/evidences", upload, token=token),
+        request("GET /openapi.json"),
+    ]
+    sent = b"".join(data.draw(st.lists(st.sampled_from(good), min_size=1, max_size=2)))
+    for place, gone, come in changes:
+        sent = sent[:place] + come + sent[place + gone :]
+    with Wire(service.server.port) as wire:
+        with suppress(OSError):  # the other side may have closed
+            wire.send(sent)
+            wire.end()
+        statuses = {answer.status_code for answer in wire.answers()}
+    assert statuses <= {200, 431, *PROBLEMS} - {500}, sent  # 431 is the server's own
+    assert service.server.log("fault") == []
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,13 @@ import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import xlsxwriter
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from tests.support.client_rows import FIELDS, client, write_csv
 from tests.support.evidence_files import pdf
@@ -17,6 +20,7 @@ from tests.support.notebook_files import write_notebook
 from tests.support.process_pool import stalled, start_command
 from tests.support.uploaded_sales import add_sale, credentials_line, rows, write_credentials
 from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
+from toolkit.audit.folder import open_audit
 from toolkit.cli import main
 from toolkit.contract.evidence import EvidenceType
 from toolkit.log.bundle import BUNDLE
@@ -146,6 +150,36 @@ def victim(tmp_path, database):
         assert len(lines) == 1 + ROWS - GOOD
 
     return SimpleNamespace(start=start, again=again, out=out)
+
+
+@settings(
+    max_examples=settings().max_examples // 100,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(command=st.sampled_from(["load", "audit"]), seconds=st.floats(0, 3))
+def test_what_is_killed_by_chance_is_as_if_it_had_not_been_when_it_is_run_again(
+    command, seconds, database, environ, tmp_path
+):
+    add_sale(database)
+    before = len([*tmp_path.glob("*.csv")])
+    people = write_csv(tmp_path / f"{before}.csv", (client(before * ROWS + row) for row in range(ROWS)))
+    words = ["clients", "load", str(people), "--out", str(tmp_path / "out")] if command == "load" else ["audit"]
+    process = start_command(environ, "-q", *words)
+    process.join(seconds)
+    process.kill()
+    process.join()
+    _check_whole(database, environ)
+    if process.exitcode == -signal.SIGKILL:
+        assert main(["-q", *words], environ) in (0, 3)
+        _check_whole(database, environ)
+
+
+def _check_whole(database, environ):
+    [(count, people)] = rows(database, "SELECT count(*), count(DISTINCT cpf) FROM clients")
+    assert (people, count % ROWS) == (count, 0)
+    for folder in Path(environ["TOOLKIT_HOME"], "audits").glob("2*"):
+        open_audit(folder).verify()
 
 
 def test_a_lost_connection(victim, database):

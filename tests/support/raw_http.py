@@ -43,6 +43,10 @@ class Wire:
     def send(self, *parts):
         self._socket.sendall(b"".join(parts))
 
+    def end(self):
+        """Send no more, and wait for what comes."""
+        self._socket.shutdown(socket.SHUT_WR)
+
     def answer(self):
         """The next answer, read no further than its own end."""
         status_line = self._answers.readline()
