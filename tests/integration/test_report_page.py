@@ -1,7 +1,6 @@
 """The page of a report in a real browser: searching, sorting, filtering, and nothing that it should not do."""
 
 from contextlib import ExitStack
-from dataclasses import replace
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -11,13 +10,10 @@ from urllib.parse import quote
 import pytest
 from pypdf import PdfReader
 
-from tests.support.audit_results import AS_OF, SaleEvidence, Told, evidence_of, result_of
+from tests.support.audit_results import AS_OF, Told, evidence_of, result_of
 from tests.support.browser import needs_browser, well_behaved
 from toolkit.contract.contents import IntegrityProblem
-from toolkit.contract.events import Event
-from toolkit.contract.evidence import Withdrawal
 from toolkit.contract.findings import file_finding
-from toolkit.contract.rules import EvidenceState
 from toolkit.language import LANGUAGES, language
 from toolkit.reports import write_report
 from toolkit.reports.report import Report
@@ -241,12 +237,10 @@ HOSTILE = "</script><img src=x onerror=\"document.title = 'broken'\">"
 
 def test_hostile_records_and_events_stay_text_and_a_withdrawal_names_reason_and_people(browser, tmp_path):
     told = Told("S-1", "POV KYC")
-    first, second = evidence_of(told).records
-    taken = Withdrawal(second.id, "S-1", f"{HOSTILE} $& \u202e", f"ana {HOSTILE}", "bruno", AS_OF)
-    withdrawn = replace(second, state=EvidenceState.WITHDRAWN, withdrawal=taken)
-    records = (replace(first, evidence_type=HOSTILE, state=None), withdrawn)
-    events = ((Event(1, HOSTILE, AS_OF, {"how": HOSTILE}), first.id),)
-    result = result_of([told], evidence={"S-1": SaleEvidence(records, events)})
+    first, second = evidence_of(told)
+    taken = {"reason": f"{HOSTILE} $& \u202e", "withdrawn_by": f"ana {HOSTILE}", "approved_by": "bruno"}
+    records = [first | {"evidence_type": HOSTILE, "event": HOSTILE}, second | taken | {"withdrawn_at": AS_OF}]
+    result = result_of([told], evidence={"S-1": records})
     write_report(Report(result, formats=["html"]), tmp_path)
     with well_behaved(browser, "file:") as opened:
         opened.goto(f"{(tmp_path / 'missing-evidence.html').as_uri()}#sale=S-1")
@@ -272,7 +266,7 @@ def test_a_sale_without_its_records_in_the_page_says_why_and_names_the_command(o
         opened.locator("dialog h2", has_text=sale).wait_for()
         return str(case_of(opened).inner_text())
 
-    assert str(evidence_of(sales[2]).records[0].id) in told("S-2")  # in the second block
+    assert evidence_of(sales[2])[0]["evidence_id"] in told("S-2")  # in the second block
     assert "the first 3 sales" in told("S-3")
     assert "toolkit sale show S-3" in opened.get_by_role("dialog").inner_text()
     page = (tmp_path / "missing-evidence.html").read_text(encoding="utf-8")

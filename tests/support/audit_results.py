@@ -1,7 +1,7 @@
-"""Results of audits that never ran, for the tests of reports."""
+"""Results of audits that were made without a database, for the tests of reports."""
 
 import csv
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,17 +12,17 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.support.audits import judge_on
 from toolkit.audit import run
 from toolkit.audit.duckdb_session import duckdb_session
+from toolkit.audit.engines import DuckdbEngine
 from toolkit.audit.findings import find_present, write_findings
 from toolkit.audit.folder import FACTS, AuditFacts, LastSync, Source, open_audit, part_of
-from toolkit.audit.judge import FILES, VERDICTS
+from toolkit.audit.judge import GIVEN, OUTPUTS
 from toolkit.contract.contents import LOOK, ContentProblem, Coverage
 from toolkit.contract.deadlines import Deadlines
-from toolkit.contract.events import Event
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
-from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
-from toolkit.evidence.records import EvidenceRecord, StoredFile, TimeLine
+from toolkit.contract.rules import EvidenceState
 from toolkit.reports import write_report
 from toolkit.reports.reading import read_audited
 from toolkit.reports.report import DEFAULT_FORMATS, Report
@@ -42,7 +42,7 @@ SHORT = {
 }
 
 
-_SCHEMAS = {"verdicts": VERDICTS.to_pyarrow(), "files": FILES.to_pyarrow(), **run._LISTS}
+_SCHEMAS = {**{name: schema.to_pyarrow() for name, schema in GIVEN.items()}, **run._LISTS}
 _ABOUT = "code VARCHAR, sale_id VARCHAR, partner VARCHAR, utility_group VARCHAR"
 _HISTORY = {
     "episode": f"finding_id UUID, {_ABOUT}, seen_at TIMESTAMPTZ, gone_at TIMESTAMPTZ",
@@ -55,14 +55,6 @@ _HISTORY = {
 _OF_RECORD = ["saleId", "partner", "evidenceId", "evidenceType"]
 FAULTS = [*_OF_RECORD, "code", "since", "size", "seconds", "pages", "mediaType", "sha256"]
 WITHDRAWN = [*_OF_RECORD, "reason", "withdrawnBy", "approvedBy", "withdrawnAt"]
-
-
-@dataclass(frozen=True)
-class SaleEvidence:
-    """The records and the events of one sale."""
-
-    records: tuple[EvidenceRecord, ...]
-    timeline: TimeLine | None
 
 
 @dataclass(frozen=True)
@@ -120,36 +112,28 @@ def result_of(told, *, given_source=None, file_findings=(), evidence=None):
 
 def folder_of(place, told, given_source=None, file_findings=(), evidence=None):
     """Write the folder of an audit of these sales."""
-    known = {each.sale_id: evidence_of(each) for each in told} | dict(evidence or {})
     partners = {each.sale_id: each.partner for each in told}
-    records = [(partners.get(sale_id), each) for sale_id, own in known.items() for each in own.records]
+    known = {each.sale_id: evidence_of(each) for each in told} | dict(evidence or {})
+    records = [{"partner": partners.get(sale_id), **each} for sale_id, own in known.items() for each in own]
+    records = [each | {"record": number} for number, each in enumerate(records)]
+    objects = [each | {"object": each["record"]} for each in records if each["size"]]
+    clients = {each.client_id: each.cpf for each in told if each.client_id}
     rows = {
-        "verdicts": [_row(each) for each in told],
-        "files": [_file_row(record, partner) for partner, record in records],
-        "events": [
-            {"sale_id": sale_id, "evidence_id": str(record), "kind": event.kind, "happened_at": event.happened_at}
-            for sale_id, own in sorted(known.items())
-            for event, record in own.timeline or ()
-        ],
-        "withdrawals": [
-            {"sale_id": record.sale_id, "partner": partner, "evidence_type": record.evidence_type}
-            | {each.name: getattr(record.withdrawal, each.name) for each in fields(record.withdrawal)}
-            | {"evidence_id": str(record.withdrawal.evidence_id)}
-            for partner, record in records
-            if record.withdrawal
-        ],
-        "clients": [
-            {"client_id": client_id, "cpf": cpf}
-            for client_id, cpf in {each.client_id: each.cpf for each in told}.items()
-            if client_id
-        ],
+        "sales": [_row(each) for each in told],
+        "records": [each | {"object": each["record"] if each["size"] else None} for each in records],
+        "objects": objects,
+        "events": [each | {"kind": each["event"], "happened_at": each["seen_at"]} for each in objects[::-1]],
+        "withdrawals": [each for each in records if "withdrawn_at" in each],
+        "clients": [{"client_id": client_id, "cpf": cpf} for client_id, cpf in clients.items()],
         "file_findings": [each | {"number": number} for number, each in enumerate(file_findings)],
     }
+    rows["events"].sort(key=lambda each: each["sale_id"])
     place.mkdir(parents=True, exist_ok=True)
     for name, schema in _SCHEMAS.items():
         pq.write_table(pa.Table.from_pylist(rows.get(name, []), schema), place / f"{name}.parquet")
     deadlines = Deadlines(ZoneInfo("America/Sao_Paulo"))
     with duckdb_session() as session:
+        judge_on(DuckdbEngine(session), place, place, AS_OF)
         for name, columns in _HISTORY.items():
             session.execute(f"CREATE TABLE {name} ({columns})")
         session.execute(f"CREATE TABLE listed AS FROM '{place / 'verdicts.parquet'}'")
@@ -166,44 +150,39 @@ def folder_of(place, told, given_source=None, file_findings=(), evidence=None):
         verified_first=True,
         timezone=deadlines.timezone.key,
         source=given_source or source(),
-        parts={name: part_of(place, name) for name in (*_SCHEMAS, "findings", "trend")},
+        parts={name: part_of(place, name) for name in (*_SCHEMAS, *OUTPUTS, "findings", "trend")},
     )
     (place / FACTS).write_bytes(facts.written())
     return open_audit(place)
 
 
-def _file_row(record, partner):
-    taken, file = record.withdrawal, record.file
-    row = {"evidence_id": str(record.id), "partner": partner, "state": record.told_state}
-    row |= {name: getattr(record, name) for name in ("sale_id", "evidence_type", "requested_at", "expires_at")}
-    if file:
-        row |= {each.name: getattr(file, each.name) for each in fields(file)} | {"fault_since": file.seen_at}
-        row |= {"look": LOOK, "readers": "|".join(file.readers) or None}
-    if taken:
-        row |= {"withdrawn_at": taken.withdrawn_at}
-    return row
-
-
 def evidence_of(told):
-    """Return a record for each word of ``files``, and the events of those that have a file."""
-    records, events = [], []
+    """Return a record for each word of ``files``, with its file where it has one, in the columns of the inputs."""
+    records, unexamined = [], told.unexamined
     for number, (evidence_type, state) in enumerate(states(told.files)):
-        evidence_id = uuid5(NAMESPACE_OID, f"{told.sale_id} {number}")
-        seen_at = AS_OF - timedelta(hours=number)
         there = state in {EvidenceState.COUNTED, EvidenceState.UNUSABLE}
-        fault = str(ContentProblem.DAMAGED) if state is EvidenceState.UNUSABLE else None
-        seconds, pages = (61.25, None) if KIND_OF[evidence_type] is FileKind.AUDIO else (None, 2)
-        file = StoredFile(
-            number, 1234567, "c0ffee", seen_at, Coverage.VERIFIED, None, "5ea1" * 16, seconds, pages, fault
-        )
-        requested_at = AS_OF - timedelta(days=1) + timedelta(minutes=number)
-        record = EvidenceRecord(
-            *(evidence_id, told.sale_id, str(evidence_type), state, None, None, None, requested_at),
-            *(None, "key", file if there else None, None),
-        )
-        records.append(record)
-        events += [(Event(number, "UPLOADED", seen_at, {}), evidence_id)] * there
-    return SaleEvidence(tuple(records), tuple(events[::-1]))
+        kind = KIND_OF[evidence_type]
+        record = {
+            "sale_id": told.sale_id,
+            "evidence_id": str(uuid5(NAMESPACE_OID, f"{told.sale_id} {number}")),
+            "evidence_type": str(evidence_type),
+            "requested_at": AS_OF - timedelta(days=1) + timedelta(minutes=number),
+            "expires_at": AS_OF + timedelta(hours=state is EvidenceState.NOT_UPLOADED),
+            "vanished": state is EvidenceState.VANISHED,
+            "size": 1234567 if there else None,
+            "seen_at": AS_OF - timedelta(hours=number),
+            "event": "UPLOADED",
+        }
+        if unexamined:
+            looked = {"coverage": Coverage.NEVER}
+            unexamined -= there
+        else:
+            looked = {"kind": kind, "coverage": Coverage.VERIFIED, "sha256": "5ea1" * 16, "look": LOOK}
+            looked |= {"seconds": 61.25} if kind is FileKind.AUDIO else {"pages": 2}
+        if state is EvidenceState.UNUSABLE:
+            looked |= {"fault": str(ContentProblem.DAMAGED), "fault_since": record["seen_at"]}
+        records.append(record | looked)
+    return records
 
 
 def states(files):
@@ -213,29 +192,15 @@ def states(files):
 
 
 def _row(told):
-    records = [Evidence(*each) for each in states(told.files)]
-    verdict = evaluate(Sale(told.group, told.payer, told.completed), records)
-    there = {record.evidence_type for record in records if record.state is EvidenceState.COUNTED}
     created_at = AS_OF - timedelta(days=told.days)
     return {
         "sale_id": told.sale_id,
+        "client_id": told.client_id,
         "utility_group": told.group,
-        "status": str(verdict.status),
-        "missing": "|".join(piece.evidence_type for piece in verdict.missing),
-        "reasons": "|".join(piece.reason for piece in verdict.missing),
-        "problems": "|".join(verdict.problems),
-        "counted": "|".join(each for each in EvidenceType if each in there),
         "is_client_financial_responsible": told.payer,
         "partner": told.partner,
-        "client_id": told.client_id,
         "created_at": created_at,
         "completed_at": created_at + timedelta(hours=2) if told.completed else None,
-        "oldest_request": created_at + timedelta(hours=1) if records else None,
-        "unexamined": told.unexamined,
-        "verified": sum(record.state is EvidenceState.COUNTED for record in records) - told.unexamined,
-        "first_bytes": 0,
-        "never": told.unexamined,
-        "unreadable": 0,
     }
 
 

@@ -1,4 +1,4 @@
-"""Reports from results of audits that never ran: what they say, and that nothing a sale holds can harm."""
+"""Reports from results of audits of made-up sales: what they say, and that nothing a sale holds can harm."""
 
 import html
 import json
@@ -25,7 +25,6 @@ from tests.support.audit_results import (
     SALES,
     TURNED,
     WITHDRAWN,
-    SaleEvidence,
     Told,
     csv_rows,
     evidence_of,
@@ -38,7 +37,6 @@ from tests.support.audit_results import (
 from tests.support.report_figures import everything_in, packed_data, wrong_figures
 from toolkit.audit.folder import LastSync, open_audit
 from toolkit.contract.contents import IntegrityProblem
-from toolkit.contract.evidence import Withdrawal
 from toolkit.contract.findings import file_finding
 from toolkit.contract.service_rows import FLAWS, ServiceChange
 from toolkit.contract.waivers import Waiver
@@ -435,8 +433,8 @@ def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_i
 
 def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_others(tmp_path):
     at = datetime(2026, 11, 19, tzinfo=UTC)
-    sent = evidence_of(Told("S-1", "POV DC")).records
-    taken = Withdrawal(sent[0].id, "S-1", "sent twice", "ana@example.com", "bia@example.com", at)
+    pov, document = evidence_of(Told("S-1", "POV DC"))
+    taken = {"reason": "sent twice", "withdrawn_by": "ana@example.com", "approved_by": "bia@example.com"}
     audit = folder_of(
         tmp_path / "audit",
         [
@@ -449,7 +447,7 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
             file_finding(IntegrityProblem.REQUESTED_BY_OTHER, ("c/z",), (), ("S-1",), "requested for Vento"),
             file_finding(IntegrityProblem.BLANK_DOCUMENT, ("b/y",), (), ("S-1",)),
         ],
-        evidence={"S-1": SaleEvidence((replace(sent[0], withdrawal=taken), *sent[1:]), ())},
+        evidence={"S-1": [pov | taken | {"withdrawn_at": at}, document]},
     )
     whole, names = read_audited(audit), ["Luz do Vale", "Norte Energia"]  # both are read at once
     own = next(map(read_audited, audit.each_partner(names)))
