@@ -6,7 +6,7 @@ first what goes to stdout, then to stderr, then an exit status that is not 0.
 A request to a server of this process begins with its method and path; ``Name:value`` is a header, ``@FILE``
 sends the token in a file, and what comes through ``|`` is the body; ``wire`` sends what comes through ``|`` as it
 is, and waits until the server ends the connection. Of an answer stand there the status, the headers that not every
-answer has, and the body; an answer of several lines that is that of the step before is ``(the same)``.
+answer has, and the body. What has several lines and is what was told last is ``(the same)``.
 
 After a wanted change: RENEW_GOLDEN=1 pytest tests/integration/test_sessions.py, and look at the difference.
 """
@@ -145,7 +145,7 @@ def test_what_is_typed_is_told(path, typed):
         lines = typed(re.sub("^    > ?", "", step["typed"], flags=re.MULTILINE).rstrip()).splitlines()
         if lines == before and len(lines) > 1:
             lines = ["(the same)"]
-        else:
+        elif lines:
             before[:] = lines
         above_a_remark = re.search(r"(^|\n)\n$", step["told"])
         shown = "".join(f"    {line}".rstrip() + "\n" for line in lines)
