@@ -5,11 +5,8 @@ import queue
 import signal
 import socket
 import threading
-import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from uuid import UUID
 
 import pytest
 
@@ -23,6 +20,7 @@ from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.database.connection import Database
 from toolkit.database.tables import clients
+from toolkit.errors import DatabaseUnavailable
 from toolkit.http import app, logs
 from toolkit.kit.services import Services
 
@@ -55,54 +53,27 @@ def is_away(answer):
 
 
 @contextmanager
-def load(url, token):
-    """Partners that register clients without pause: how often they got each status, and what was acknowledged."""
-    statuses, acknowledged, done = Counter(), set(), threading.Event()
-
-    def register():
-        with partner_of(url, token) as partner:
-            while not done.is_set():
-                answer = partner.post("/clients", json=CLIENT)
-                statuses[answer.status_code] += 1
-                if answer.status_code == 200:
-                    acknowledged.add(UUID(answer.json()["clientId"]))
-                else:
-                    is_away(answer)
-                    time.sleep(0.05)
-
-    with ThreadPoolExecutor(8) as threads:
-        partners = [threads.submit(register) for _ in range(8)]
-        try:
-            yield statuses, acknowledged
-        finally:
-            done.set()
-    for each in partners:
-        each.result()
+def asking(partner, callers):
+    """Some callers at once who register a client; the answers as they come, all of them at the end."""
+    answers = []
+    with ThreadPoolExecutor(callers) as threads:
+        for _ in range(callers):
+            threads.submit(lambda: answers.append(partner.post("/clients", json=CLIENT)))
+        yield answers
 
 
-def test_a_killed_database_loses_no_acknowledged_registration(own_environ, used_home):
-    with serving(own_environ) as server, load(server.url, issue(own_environ)) as (statuses, acknowledged):
-
-        def more(status, count):
-            before = statuses[status]
-            wait_until(lambda: statuses[status] > before + count)
-
-        for _ in range(2):
-            more(200, 50)
-            os.kill(embedded.running(used_home)[0].process.pid, signal.SIGKILL)
-            more(503, 5)
-            assert embedded.database_url(used_home) == own_environ["DATABASE_URL"]
-        more(200, 50)
-
-    assert set(statuses) == {200, 503}
+def test_a_registration_that_a_killed_database_breaks_off_is_answered_as_not_done(own_environ, used_home):
     database = Database(own_environ["DATABASE_URL"])
-    kept, with_address = (
-        {each for (each,) in rows(database, query)}
-        for query in ("SELECT id FROM clients", "SELECT client_id FROM addresses")
-    )
+    with serving(own_environ) as server, partner_of(server.url, issue(own_environ)) as partner:
+        with pytest.raises(DatabaseUnavailable), locked(database), asking(partner, 3) as answers:
+            wait_until(lambda: sessions_waiting(database) == 3)
+            os.kill(embedded.running(used_home)[0].process.pid, signal.SIGKILL)
+        assert [is_away(answer) for answer in answers] == [True] * 3
+        embedded.database_url(used_home)
+        wait_until(lambda: partner.post("/clients", json=CLIENT).status_code == 200)
+    with_address = "SELECT count(*), count(client_id) FROM clients LEFT JOIN addresses ON client_id = clients.id"
+    assert rows(database, with_address) == [(1, 1)]
     database.dispose()
-    assert acknowledged <= kept
-    assert kept == with_address
 
 
 def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_running_server(used_home):
@@ -141,16 +112,6 @@ def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_ru
         embedded.database_url(used_home)
         assert embedded.bucket_access(used_home) == bucket
         wait_until(lambda: upload().status_code == 200)
-
-
-@contextmanager
-def asking(partner, callers):
-    """Some callers at once who register a client; the answers as they come, all of them at the end."""
-    answers = []
-    with ThreadPoolExecutor(callers) as threads:
-        for _ in range(callers):
-            threads.submit(lambda: answers.append(partner.post("/clients", json=CLIENT)))
-        yield answers
 
 
 def test_who_finds_no_room_behind_those_that_wait_is_told_at_once(environ, database, monkeypatch):
