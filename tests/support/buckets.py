@@ -4,7 +4,6 @@ import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
-from random import Random
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -21,6 +20,7 @@ class MemoryBucket:
     area = Area()
     name: str = "memory"
     address: str = "memory"
+    page_size: int = 1000
     contents: dict[str, bytes] = field(default_factory=dict)
     _written: dict[str, datetime] = field(default_factory=dict)
     _writes: int = 0
@@ -34,7 +34,13 @@ class MemoryBucket:
         self.contents.pop(key, None)
 
     def page(self, prefix, token="", *, level=False):
-        return Page([self._seen(key) for key in sorted(self.contents) if key.startswith(prefix)])
+        keys = [key for key in sorted(self.contents) if key.startswith(prefix) and key > token]
+        if level:
+            below = [(key, *key.removeprefix(prefix).partition("/")) for key in keys]
+            folders = {f"{prefix}{name}/" for _, name, slash, _ in below if slash}
+            return Page([self._seen(key) for key, _, slash, _ in below if not slash], None, sorted(folders))
+        found = keys[: self.page_size]
+        return Page([*map(self._seen, found)], found[-1] if found != keys else None)
 
     def head(self, key):
         return self._seen(key) if key in self.contents else None
@@ -49,34 +55,6 @@ class MemoryBucket:
         content = self.contents[key]
         etag = md5(content, usedforsecurity=False).hexdigest()
         return ObjectSeen(key, len(content), etag, self._written[key])
-
-
-@dataclass
-class SeededBucket:
-    """A bucket that holds under each number the keys that the number stands for."""
-
-    area = Area()
-
-    def keys(self, number):
-        """The keys under ``number/``, in their order."""
-        drawn = Random(number)
-        letters = drawn.choice(("ab", "a/~", "a/b/c/", "0123456789abcdef", "aé\ue000😀", "a\\\t\n\r% +&"))
-        return sorted({f"{number}/{''.join(drawn.choices(letters, k=drawn.randrange(9)))}" for _ in range(90)})
-
-    def page(self, prefix, token="", *, level=False):
-        number = int(prefix.partition("/")[0])
-        keys = [key for key in self.keys(number) if key.startswith(prefix)]
-        if level:
-            below = [(key, *key.removeprefix(prefix).partition("/")) for key in keys]
-            folders = {f"{prefix}{name}/" for _, name, slash, _ in below if slash}
-            return Page([_object(key) for key, _, slash, _ in below if not slash], None, sorted(folders))
-        wanted = [key for key in keys if key > token]
-        found = wanted[: 1 + number % 5]
-        return Page(list(map(_object, found)), found[-1] if found != wanted else None)
-
-
-def _object(key):
-    return ObjectSeen(key, 1, "", FIRST)
 
 
 _COLUMNS = {
