@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from tests.support.scripted_server import HANG_UP, Answer, scripted
-from tests.unit.test_jobs import Mailbox, certificate, served  # noqa: F401  # a fixture
+from tests.unit.test_jobs import Mailbox, certificate, mail_server  # noqa: F401  # a fixture
 from toolkit.errors import (
     AlreadyThere,
     CredentialsExpired,
@@ -120,13 +120,12 @@ def test_a_registration_is_tried_again_after_503_only_and_when_the_service_asks_
 
 
 def test_a_certificate_that_is_not_trusted_is_told_and_nothing_is_sent(certificate, document):  # noqa: F811
-    server = served(Mailbox(), certificate, security="tls")
-    server.start()
-    with pytest.raises(ServiceError, match="is not trusted here: nothing was sent"):
-        PartnerClient(f"https://127.0.0.1:{server.port}", "t").completion("sale-1")
-    with pytest.raises(UploadRefused, match="is not trusted here: nothing was sent"):
-        post_file(f"https://127.0.0.1:{server.port}", form(), document)
-    server.stop()
+    with mail_server(Mailbox(), certificate) as known:
+        url = f"https://127.0.0.1:{known['TOOLKIT_SMTP_PORT']}"
+        with pytest.raises(ServiceError, match="is not trusted here: nothing was sent"):
+            PartnerClient(url, "t").completion("sale-1")
+        with pytest.raises(UploadRefused, match="is not trusted here: nothing was sent"):
+            post_file(url, form(), document)
 
 
 @pytest.mark.parametrize(

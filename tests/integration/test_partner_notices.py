@@ -18,8 +18,8 @@ from sqlalchemy import text
 from tests.support.report_figures import everything_in
 from tests.support.request_bodies import CLIENT
 from tests.support.scripted_server import Answer, scripted
-from tests.support.uploaded_sales import add_sale, rows
-from tests.unit.test_jobs import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
+from tests.support.uploaded_sales import MONDAY, WHEN, add_sale, rows
+from tests.unit.test_jobs import Mailbox, certificate, mail_server  # noqa: F401  # a fixture
 from toolkit.audit.partners import keep_answer, load_answers
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.resources import FindingAnswer
@@ -30,10 +30,6 @@ from toolkit.jobs.partner_notices import Stage, notify_partners
 from toolkit.kit.connection import Kit
 from toolkit.language import language
 from toolkit.reports.reading import read_audited
-
-START = datetime(2026, 3, 2, 12, tzinfo=UTC)
-WHEN = {"requested_at": START, "expires_at": datetime(2099, 1, 1, tzinfo=UTC)}
-"""Files lie in the bucket since the real today, which must not be too late."""
 
 ADDRESSES = """
 [partner."Luz do Vale"]
@@ -57,26 +53,16 @@ steps = [{ name = "audit", command = "audit" }, { name = "partners", command = "
 def office(embedded_environment, database, certificate, tmp_path, monkeypatch, clock):  # noqa: F811
     """A kit whose mails come to a mailbox, the addresses of two partners, and a sale of one of them."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    mailbox = Mailbox()
-    server = served(mailbox, certificate, security="tls")
-    server.start()
-    place = tmp_path / "partners.toml"
+    mailbox, place = Mailbox(), tmp_path / "partners.toml"
     place.write_text(ADDRESSES)
-    environ = {
-        **embedded_environment,
-        **SMTP,
-        "TOOLKIT_SMTP_PORT": str(server.port),
-        "TOOLKIT_SMTP_SECURITY": "tls",
-        "TOOLKIT_PARTNERS": str(place),
-        "TOOLKIT_LANGUAGE": "en",
-    }
-    clock.now = START
+    clock.now = MONDAY
     client = register_client(database, CLIENT).client_id
-    add_sale(database, "V-SOL-1", partner="Sol", created_at=START, client_id=client)
-    with Kit(environ, clock=clock) as kit:
-        known = {"mailbox": mailbox, "place": place, "environ": environ, "clock": clock, "client": client}
-        yield SimpleNamespace(kit=kit, **known)
-    server.stop()
+    add_sale(database, "V-SOL-1", partner="Sol", client_id=client)
+    with mail_server(mailbox, certificate) as known:
+        environ = embedded_environment | known | {"TOOLKIT_PARTNERS": str(place), "TOOLKIT_LANGUAGE": "en"}
+        with Kit(environ, clock=clock) as kit:
+            known = {"mailbox": mailbox, "place": place, "environ": environ, "clock": clock, "client": client}
+            yield SimpleNamespace(kit=kit, **known)
 
 
 def night(office, days=1):
@@ -105,7 +91,7 @@ def everything_told(office, folder, place=-1):
 
 
 def test_a_gap_is_told_mended_and_told_no_more(office, database, add_file, tmp_path):
-    add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START, client_id=office.client)
+    add_sale(database, "V-LUZ-1", partner="Luz do Vale", client_id=office.client)
     add_file("V-LUZ-1", EvidenceType.DOC_CONTRATANTE, **WHEN)
     assert night(office) == ["ana@luz.example.com", "rui@sol.example.com"]
     ours, files = mail_of(office, -2)
@@ -138,7 +124,7 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, add_file, tmp_p
     assert "Luz" not in json.dumps([each for (each,) in events])
 
     # The next mail, of another sale, does not name the one that was mended.
-    add_sale(database, "V-LUZ-2", partner="Luz do Vale", created_at=START, client_id=office.client)
+    add_sale(database, "V-LUZ-2", partner="Luz do Vale", client_id=office.client)
     assert night(office) == ["ana@luz.example.com"]
     told = everything_told(office, tmp_path)
     assert ("V-LUZ-2" in told, "V-LUZ-1" in told) == (True, False)
@@ -186,7 +172,7 @@ def test_a_partner_is_told_at_most_once_a_day(office, database):
     office.kit.audit()
     assert notify_partners(office.kit).result[0].problem == "the mail server refused some recipients for good"
     office.place.write_text(ADDRESSES)
-    add_sale(database, "V-SOL-2", partner="Sol", created_at=START)
+    add_sale(database, "V-SOL-2", partner="Sol")
 
     assert night(office, days=0) == []
     assert night(office) == ["rui@sol.example.com"]
@@ -232,7 +218,7 @@ def test_a_sale_that_another_partner_took_over_is_told_to_it(office, database):
 
 
 def test_what_is_noted_by_a_clock_that_went_back_changes_no_earlier_audit(office, database, add_file, tmp_path):
-    add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START)
+    add_sale(database, "V-LUZ-1", partner="Luz do Vale")
     add_file("V-LUZ-1", EvidenceType.POV, **WHEN)
     evidence_id, _ = add_file("V-LUZ-1", EvidenceType.DOC_CONTRATANTE, **WHEN)
     manifest = tmp_path / "manifest.csv"
@@ -256,7 +242,7 @@ def test_what_is_noted_by_a_clock_that_went_back_changes_no_earlier_audit(office
 
 
 def test_a_webhook_gets_the_findings_signed_at_least_once_and_under_one_id(office, database):
-    add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START)
+    add_sale(database, "V-LUZ-1", partner="Luz do Vale")
     (office.place.parent / "sol.secret").write_text("shared\n", "utf-8-sig")
     with scripted(Answer(500), Answer(204)) as server:
         office.place.write_text(
@@ -277,7 +263,7 @@ def test_the_numbers_of_a_mail_are_of_all_findings_that_stand(office, database):
     night(office)
     # What was told before as due still is, when a new sale is the news.
     night(office, days=3)
-    add_sale(database, "V-SOL-2", partner="Sol", created_at=START)
+    add_sale(database, "V-SOL-2", partner="Sol")
     office.clock.now += timedelta(days=1)
     office.kit.audit()
 
@@ -292,7 +278,7 @@ def test_the_numbers_of_a_mail_are_of_all_findings_that_stand(office, database):
 
 
 def test_a_partner_answers_in_the_workbook_that_it_was_sent(office, database, run, tmp_path):
-    add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START)
+    add_sale(database, "V-LUZ-1", partner="Luz do Vale")
     night(office)
     theirs = office.kit.last_audit().sql("SELECT id FROM findings WHERE partner = 'Sol'").to_pylist()[0]["id"]
     _, files = mail_of(office, -2)

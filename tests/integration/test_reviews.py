@@ -2,7 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from hashlib import sha256
 from math import log
 from types import SimpleNamespace
@@ -10,16 +10,12 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, execute, rows, unguarded
+from tests.support.uploaded_sales import MONDAY, MP3, PDF, WHEN, add_record, add_sale, execute, rows, unguarded
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.scorecards import Mark, read_scorecard
 from toolkit.errors import InvalidFields, InvalidInput, ReviewRefused
 from toolkit.kit.connection import Kit
 from toolkit.reports.reading import interval, kappa
-
-START = datetime(2026, 3, 2, 12, tzinfo=UTC)
-WHEN = {"requested_at": START, "expires_at": datetime(2099, 1, 1, tzinfo=UTC)}
-"""Files lie in the bucket since the real today, which must not be too late."""
 
 CARD = """
 name = "Calls"
@@ -48,10 +44,10 @@ def office(embedded_environment, database, bucket, s3, tmp_path, clock):
     card = tmp_path / "card.toml"
     card.write_text(CARD)
     environ = {**embedded_environment, "TOOLKIT_SCORECARD": str(card), "TOOLKIT_LANGUAGE": "en"}
-    clock.now = START
+    clock.now = MONDAY
     evidence = {}
     for number in range(6):
-        sale = add_sale(database, f"V-{number}", partner="Norte" if number % 2 else "Sul", created_at=START)
+        sale = add_sale(database, f"V-{number}", partner="Norte" if number % 2 else "Sul")
         for kind, body in ((EvidenceType.POV, MP3), (EvidenceType.DOC_CONTRATANTE, PDF)):
             evidence[sale, kind] = _, key = add_record(database, sale, kind, **WHEN)
             s3.put_object(Bucket=bucket.name, Key=key, Body=body + f"{number}".encode() * 8)
@@ -89,7 +85,7 @@ def test_a_sample_is_drawn_again_by_its_seed_and_has_so_many_files_of_each_partn
     kept = office.kit.audit(verify=False).sql(
         "SELECT DISTINCT drawn_from, seed, per_partner, second_share FROM reviews"
     )
-    assert kept.values.tolist() == [[START, 7, 2, 0]]
+    assert kept.values.tolist() == [[MONDAY, 7, 2, 0]]
     first = set(rows(database, "SELECT evidence_id FROM audit.review_turns"))
     # What was drawn is not drawn again; the third of each partner is left.
     assert office.kit.draw_review(per_partner=2, seed=7, second_share=0).result.files == 2
@@ -278,7 +274,7 @@ def test_a_file_that_its_record_names_no_longer_is_before_nobody(office, databas
 def test_a_record_that_moved_is_looked_at_as_of_the_sale_that_it_belongs_to(office, database):
     office.kit.draw_review(per_partner=2, second_share=0)
     drawn = [turn.evidence_id for turn in office.kit.desk("Ana Souza").next(most=3).result]
-    add_sale(database, "V-9", partner="Sul", created_at=START)
+    add_sale(database, "V-9", partner="Sul")
     office.kit.withdraw(drawn[1], reason="says no", by="Ana Souza", approved_by="Rui Lima")
     execute(database, *(f"UPDATE evidences SET sale_id = 'V-9' WHERE id = '{each}'" for each in drawn))
     office.kit.audit(verify=False)

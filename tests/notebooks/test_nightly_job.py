@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from tests.support.crafted_keys import made_certificate
 from tests.support.scripted_server import Answer, scripted
-from tests.unit.test_jobs import SMTP, Mailbox, served
+from tests.unit.test_jobs import Mailbox, mail_server
 from toolkit.contract.people import secret_values
 from toolkit.database import tables
 from toolkit.intake.registration import client_ids
@@ -44,16 +44,12 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
     run, samples, embedded_environment, database, tmp_path, monkeypatch
 ):
     mailbox, out, certificate = Mailbox(), tmp_path / "out", made_certificate(tmp_path)
-    server = served(mailbox, certificate, security="tls")
-    server.start()
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with scripted(Answer(200)) as receiver:
+    with scripted(Answer(200)) as receiver, mail_server(mailbox, certificate) as known:
         (tmp_path / "jobs.toml").write_text(JOBS)
         environ = {
             **embedded_environment,
-            **SMTP,
-            "TOOLKIT_SMTP_PORT": str(server.port),
-            "TOOLKIT_SMTP_SECURITY": "tls",
+            **known,
             "TOOLKIT_WEBHOOK_URL": f"{receiver.url}/geheim-hook",
             "TOOLKIT_WEBHOOK_SECRET": "geheim-signature",
             "TOOLKIT_JOBS": str(tmp_path / "jobs.toml"),
@@ -66,7 +62,6 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
         missed = run("job", "missed", within=environ)
         shown = ([], ["--json"], [f"nightly@{date}"])
         history = [run("job", "history", *words, within=environ) for words in shown]
-    server.stop()
     told = "".join(ran.out + ran.err for ran in (nightly, missed, *history))
 
     assert [json.loads(sent.body)["kind"] for sent in receiver.requests] == ["attention"]

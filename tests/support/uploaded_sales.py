@@ -18,6 +18,8 @@ from toolkit.evidence.access import one_sale
 from toolkit.intake.registration import register_client
 
 MONDAY = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+WHEN = {"requested_at": MONDAY, "expires_at": datetime(2099, 1, 1, tzinfo=UTC)}
+"""Of records whose files lie in the bucket since the real today, which must not be too late."""
 
 PDF = pdf()
 MP3 = tone(1.5)

@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import time
 import tomllib
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -93,7 +94,9 @@ def mailbox():
     return Mailbox()
 
 
-def served(mailbox, certificate, *, security):
+@contextmanager
+def mail_server(mailbox, certificate, security="tls"):
+    """Serve a mailbox; the variables that name the server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     options = {
@@ -101,7 +104,12 @@ def served(mailbox, certificate, *, security):
         "tls": {"ssl_context": context},
         "starttls": {"tls_context": context, "require_starttls": True, "authenticator": mailbox.login},
     }
-    return Controller(mailbox, hostname="127.0.0.1", port=free_port(), **options[security])
+    server = Controller(mailbox, hostname="127.0.0.1", port=free_port(), **options[security])
+    server.start()
+    try:
+        yield SMTP | {"TOOLKIT_SMTP_SECURITY": security, "TOOLKIT_SMTP_PORT": str(server.port)}
+    finally:
+        server.stop()
 
 
 @pytest.fixture
@@ -111,13 +119,9 @@ def send(mailbox, certificate, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
 
     def send(security, asked=None, **environ):
-        server = served(mailbox, certificate, security=security)
-        server.start()
-        try:
-            chosen = {"TOOLKIT_SMTP_SECURITY": asked or security, "TOOLKIT_SMTP_PORT": str(server.port)}
-            return delivered("email", SMTP | chosen | {"TOOLKIT_LANGUAGE": "pt-BR"} | environ)
-        finally:
-            server.stop()
+        with mail_server(mailbox, certificate, security) as known:
+            chosen = {"TOOLKIT_SMTP_SECURITY": asked or security, "TOOLKIT_LANGUAGE": "pt-BR"}
+            return delivered("email", known | chosen | environ)
 
     return send
 
@@ -133,22 +137,19 @@ def test_a_mail_arrives(security, send, mailbox):
 
 
 def test_mails_go_over_one_connection_until_the_server_ends_it(mailbox, certificate):
-    server = served(mailbox, certificate, security="none")
-    server.start()
-    port = {"TOOLKIT_SMTP_SECURITY": "none", "TOOLKIT_SMTP_PORT": str(server.port)}
-    with Mailer(NoticeSettings.from_environment(SMTP | port, SAO_PAULO)) as mailer:
+    def send():
+        return mailer.send(ID, ["ana@example.com"], "x", "y")
 
-        def send():
-            return mailer.send(ID, ["ana@example.com"], "x", "y")
-
+    with mail_server(mailbox, certificate, security="none") as known:
+        mailer = Mailer(NoticeSettings.from_environment(known, SAO_PAULO))
         assert [send(), send()] == [None, None]
         mailbox.answer = "552 mailbox full"
         assert send() == "SMTPDataError: the mail server answered 552"
         mailbox.answer = "250 OK"
         assert send() is None
-        server.stop()
+    with mailer:
         assert send() == "ConnectionRefusedError"
-        server = Controller(mailbox, hostname="127.0.0.1", port=server.port)
+        server = Controller(mailbox, hostname="127.0.0.1", port=int(known["TOOLKIT_SMTP_PORT"]))
         server.start()
         assert send() is None
     server.stop()
