@@ -1,6 +1,5 @@
 """Findings about the origin of evidence files, from a real bucket and database."""
 
-import io
 import re
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -9,12 +8,9 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import pytest
-from pypdf import PdfWriter
-from pypdf.annotations import Link
-from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
 from tests.support.audits import audited
-from tests.support.evidence_files import pdf, voice
+from tests.support.evidence_files import page, pdf, voice
 from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_record, add_sale, execute, rows
 from toolkit.audit.duckdb_session import duckdb_session
@@ -269,15 +265,10 @@ def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_n
 def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_and_counts(
     database, bucket, s3, look
 ):
-    writer = PdfWriter()
-    writer.add_blank_page(width=595, height=842)
-    script = {NameObject("/S"): NameObject("/JavaScript"), NameObject("/JS"): TextStringObject("app.alert(1)")}
-    writer.root_object[NameObject("/OpenAction")] = DictionaryObject(script)
-    writer.add_annotation(0, Link(rect=(0, 0, 9, 9), url="https://example.com"))
-    content = io.BytesIO()
-    writer.write(content)
+    link = b"/Annots [<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /A << /S /URI /URI (a:b) >> >>]"
+    content = page(b"", page=link, catalog=b"/OpenAction << /S /JavaScript /JS (x) >>")
     _, key = add_record(database, add_sale(database))
-    s3.put_object(Bucket=bucket.name, Key=key, Body=content.getvalue(), ContentType="text/html")
+    s3.put_object(Bucket=bucket.name, Key=key, Body=content, ContentType="text/html")
     found = {each.problem: each.detail for each in look()}
     assert found == {
         "ACTIVE_CONTENT": "javascript",

@@ -12,14 +12,14 @@ from pypdf import PdfWriter
 TEXT = b"BT /F1 12 Tf 72 700 Td (Contrato de energia) Tj ET"
 
 
-def page(content, *, page=b"", box=b"0 0 595 842", catalog=b"", resources=b"", objects=()):
+def page(content, *, packed=b"", page=b"", box=b"0 0 595 842", catalog=b"", resources=b"", objects=()):
     """A PDF of one page; ``objects`` are numbered from 6, and the font is ``/F1``."""
     parts = [
         b"<< /Type /Catalog /Pages 2 0 R %s >>" % catalog,
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         b"<< /Type /Page /Parent 2 0 R /MediaBox [%s] /Contents 4 0 R"
         b" /Resources << /Font << /F1 5 0 R >> %s >> %s >>" % (box, resources, page),
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
+        b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(content), packed, content),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
         *objects,
     ]

@@ -1,13 +1,10 @@
 """The inspection of all bytes finds damaged and disguised files; their types, and their normal forms."""
 
-import io
 import signal
 import zlib
 from pathlib import Path
 
 import pytest
-from pypdf import PdfWriter
-from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, StreamObject
 
 from tests.support.evidence_files import TEXT, page, pdf, picture, tone
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
@@ -17,23 +14,6 @@ from toolkit.evidence.kinds import Inspected, media_type_of_bytes, readers_of
 from toolkit.samples.evidence_files import RECORDINGS, document, mp3
 
 DAMAGED = ContentProblem.DAMAGED
-
-
-def bomb(writer):
-    """A page that unpacks to 200 MB."""
-    packed = StreamObject()
-    packed._data = zlib.compress(bytes(200_000_000), 1)
-    packed[NameObject("/Filter")] = NameObject("/FlateDecode")
-    writer.pages[0][NameObject("/Contents")] = writer._add_object(packed)
-
-
-def written(change):
-    writer = PdfWriter()
-    writer.add_blank_page(width=595, height=842)
-    change(writer)
-    buffer = io.BytesIO()
-    writer.write(buffer)
-    return buffer.getvalue()
 
 
 OF_PDF, OF_MP3 = ({"readers": readers_of(kind)} for kind in (FileKind.PDF, FileKind.AUDIO))
@@ -71,22 +51,22 @@ def test_the_inspector_sees_nothing_of_our_environment(monkeypatch, tmp_path):
     assert b"AWS" not in environ
 
 
-def tangled(writer):
+def bomb():
+    """A page that unpacks to 200 MB."""
+    return page(zlib.compress(bytes(200_000_000), 1), packed=b"/Filter /FlateDecode")
+
+
+def tangled():
     """A page with a form that names itself 300 times: read to a depth of three, that is 27 million forms."""
-    form = DecodedStreamObject()
-    form.set_data(b"/I0 Do")
-    form.update({NameObject("/Subtype"): NameObject("/Form")})
-    there = writer._add_object(form)
-    objects = DictionaryObject({NameObject(f"/I{number}"): there for number in range(300)})
-    named = {NameObject("/Resources"): DictionaryObject({NameObject("/XObject"): objects})}
-    form.update(named)
-    writer.pages[0].update({NameObject("/Contents"): there, **named})
+    named = b"/XObject << %s >>" % b" ".join(b"/I%d 6 0 R" % number for number in range(300))
+    form = b"<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 6 /Resources << %s >> >>" % named
+    return page(b"/I0 Do", resources=named, objects=(form + b"\nstream\n/I0 Do\nendstream",))
 
 
 @pytest.mark.parametrize("made", [tangled, bomb])
 def test_a_document_that_asks_for_too_much_is_read_in_time_and_memory(made, tmp_path):
     path = tmp_path / "a.pdf"
-    path.write_bytes(written(made))
+    path.write_bytes(made())
     found = inspect_file(path)
     assert (found.problem, found.active_parts) == (None, (ActivePart.BLANK,))
 
