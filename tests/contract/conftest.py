@@ -30,13 +30,9 @@ class Service:
     environ: dict[str, str]
     database: Database
 
-    def rows(self, table, **where):
-        """Return the stored rows."""
-        return stored(self.database, table, **where)
-
-    def sale(self, sale_id, group="A", partner=None):
+    def sale(self, sale_id, partner=None):
         """A sale with this id."""
-        return add_sale(self.database, sale_id, utility_group=group, partner=partner, created_at=datetime.now(UTC))
+        return add_sale(self.database, sale_id, partner=partner, created_at=datetime.now(UTC))
 
 
 def stored(database, table, **where):

@@ -1,6 +1,5 @@
 """Results of audits that were made without a database, for the tests of reports."""
 
-import csv
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.support.audits import judge_on
+from tests.support.client_rows import read_csv
 from toolkit.audit import run
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.engines import DuckdbEngine
@@ -114,20 +114,25 @@ def folder_of(place, told, given_source=None, file_findings=(), evidence=None):
     """Write the folder of an audit of these sales."""
     partners = {each.sale_id: each.partner for each in told}
     known = {each.sale_id: evidence_of(each) for each in told} | dict(evidence or {})
-    records = [{"partner": partners.get(sale_id), **each} for sale_id, own in known.items() for each in own]
-    records = [each | {"record": number} for number, each in enumerate(records)]
-    objects = [each | {"object": each["record"]} for each in records if each["size"]]
+    records = [
+        each
+        | {"partner": partners.get(each["sale_id"]), "record": number, "object": number if each["size"] else None}
+        for number, each in enumerate(each for own in known.values() for each in own)
+    ]
+    objects = [each for each in records if each["size"]]
     clients = {each.client_id: each.cpf for each in told if each.client_id}
     rows = {
         "sales": [_row(each) for each in told],
-        "records": [each | {"object": each["record"] if each["size"] else None} for each in records],
+        "records": records,
         "objects": objects,
-        "events": [each | {"kind": each["event"], "happened_at": each["seen_at"]} for each in objects[::-1]],
+        "events": [
+            each | {"kind": each["event"], "happened_at": each["seen_at"]}
+            for each in sorted(objects, key=lambda each: (each["sale_id"], each["seen_at"]))
+        ],
         "withdrawals": [each for each in records if "withdrawn_at" in each],
         "clients": [{"client_id": client_id, "cpf": cpf} for client_id, cpf in clients.items()],
         "file_findings": [each | {"number": number} for number, each in enumerate(file_findings)],
     }
-    rows["events"].sort(key=lambda each: each["sale_id"])
     place.mkdir(parents=True, exist_ok=True)
     for name, schema in _SCHEMAS.items():
         pq.write_table(pa.Table.from_pylist(rows.get(name, []), schema), place / f"{name}.parquet")
@@ -210,8 +215,7 @@ def written(result, out, *formats):
 
 
 def csv_rows(out):
-    with (out / "missing-evidence.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return read_csv(out / "missing-evidence.csv", ",")
 
 
 def sheet_rows(out, name):

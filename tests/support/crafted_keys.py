@@ -28,10 +28,6 @@ def token(payload, secret, *, alg="HS256", **header):
     return f"{signed}.{_base64(hmac.new(secret.encode(), signed.encode(), digest).digest())}"
 
 
-def unsigned(payload):
-    return jwt.encode(payload, None, "none")
-
-
 def signed(payload, key, *, alg=None):
     """A token signed with a private key: RS256 or ES256."""
     return jwt.encode(payload, key, alg or ("RS256" if isinstance(key, rsa.RSAPrivateKey) else "ES256"))

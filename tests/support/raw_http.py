@@ -5,9 +5,9 @@ import socket
 import threading
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from http.client import parse_headers
+from types import SimpleNamespace
 
 import httpx
 import uvloop
@@ -87,37 +87,16 @@ def chunks(parts):
     return (b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
 
 
-@dataclass
-class AheadClock:
-    """The clock on the wall, as far ahead as a test sets it."""
-
-    ahead: timedelta = timedelta()
-
-    def __call__(self):
-        return wall_clock() + self.ahead
-
-
-@dataclass(frozen=True)
-class InProcess:
-    """A server in this process, and the clock that it judges the times of tokens by."""
-
-    port: int
-    clock: AheadClock
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.port}"
-
-
 @contextmanager
 def in_process(environ):
-    """The same application on the same server, in a thread."""
+    """The same application on the same server, in a thread, with its address and the clock of its tokens."""
     application = Services(environ)
     backend = Backend(application)
     assert backend.open() == []
-    clock = AheadClock()
+    clock = SimpleNamespace(ahead=timedelta())
+    checks = TokenChecks(application.settings, lambda: wall_clock() + clock.ahead)
     port = server.free_address("127.0.0.1", 0)
-    running = server.server_of(create_app(backend, TokenChecks(application.settings, clock)), "127.0.0.1", port)
+    running = server.server_of(create_app(backend, checks), "127.0.0.1", port)
     ready = Future()
 
     async def serve():
@@ -130,7 +109,7 @@ def in_process(environ):
     thread.start()
     loop = ready.result(PATIENCE)
     try:
-        yield InProcess(port, clock)
+        yield SimpleNamespace(port=port, url=f"http://127.0.0.1:{port}", clock=clock)
     finally:
         loop.call_soon_threadsafe(running.stop)
         thread.join(PATIENCE)
