@@ -298,11 +298,6 @@ def test_the_fields_are_those_of_the_contract(stranger):
         "/findings": {"get"},
         "/findings/{findingId}/answers": {"post"},
     }
-    answered = document["paths"]["/findings/{findingId}/answers"]["post"]["responses"]
-    assert [answered[status]["description"] for status in ("400", "404")] == [
-        "The body, an id or a parameter is wrong or missing.",
-        "There is no such sale or finding, or it is not the partner's.",
-    ]
     schemas = document["components"]["schemas"]
     client, address = schemas["Client"], schemas["Address"]
 
@@ -315,7 +310,6 @@ def test_the_fields_are_those_of_the_contract(stranger):
     for name in ("Client", "Address", "EvidenceRequest"):
         for field in schemas[name]["properties"].values():
             assert "$ref" in field or "description" in field
-    assert client["properties"]["numberOnDealership"]["title"] == "Client code at the utility"
 
 
 def test_the_pages_load_nothing_from_elsewhere(stranger):

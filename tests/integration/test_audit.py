@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import SettableClock
 from tests.support.audits import DEADLINES as DEFAULT_DEADLINES
 from tests.support.audits import audited, of_partner
-from tests.support.uploaded_sales import MP3, PDF, Story, add_record, add_sale, day, execute, rows
+from tests.support.uploaded_sales import Story, add_record, add_sale, day, execute, rows
 from tests.support.waiting import sessions_waiting, wait_until
 from toolkit.audit.changes import changes_between
 from toolkit.audit.waivers import add_waiver, revoke_waiver
@@ -96,39 +96,6 @@ def test_a_moment_that_nobody_can_know_is_refused(database, clock):
     ):
         with pytest.raises(InvalidInput, match=said):
             audited(database, as_of=moment)
-
-
-def test_an_audit_of_now_looks_at_sales_and_bucket_first(run, embedded_environment, database, s3):
-    """Two sales of March, one of them with a file that was there until the 20th."""
-    march = Story(database)
-    march.sale("good", partner="Norte")
-    march.file("good", EvidenceType.KYC)
-    march.sale("bad", utility_group="B", client_id=march.client())
-    march.upload(march.record("bad", "POV")[1], gone_at=day(20))
-    bucket = embedded_environment["EVIDENCE_BUCKET"]
-    march.file("bad", EvidenceType.DOC_CONTRATANTE)
-    _, pov = march.record("bad", "POV")
-    s3.put_object(Bucket=bucket, Key=pov, Body=MP3)
-
-    unseen = run("--quiet", "audit", "--json", "--no-sync", ends=3).told
-    assert (unseen["sales"], unseen["compliant"], unseen["incomplete"]) == (2, 1, 1)
-    assert unseen["source"]["lastSync"] is None
-
-    # What the observations of the story tell is not in the bucket: the files are gone, but for the audio.
-    seen = run("--quiet", "audit", "--json", ends=3).told
-    assert (seen["compliant"], seen["incomplete"]) == (0, 2)
-    assert [row["evidenceType"] for row in seen["missing"] if row["NEVER_REQUESTED"] + row["EXPIRED"]] == [
-        "POV",
-        "DOC_CONTRATANTE",
-    ]
-    assert seen["source"]["lastSync"] is not None
-    assert seen["source"]["embedded"] == []
-
-    _, contract = march.record("bad", "DOC_CONTRATANTE")
-    _, kyc = march.record("good", "KYC")
-    for key in (contract, kyc):
-        s3.put_object(Bucket=bucket, Key=key, Body=PDF)
-    run("--quiet", "audit")
 
 
 EVENTS = """

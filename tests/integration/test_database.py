@@ -222,18 +222,6 @@ def test_an_older_database_becomes_like_a_new_one_and_keeps_its_history(older, d
     assert rows(older, "SELECT sale_id FROM audit.sale_observations") == [("S-1",)]
 
 
-def test_a_schema_that_was_never_released_becomes_like_a_new_one(empty_database, database):
-    schema.upgrade(empty_database, service_tables=True)
-    execute(
-        empty_database,
-        "DROP TABLE audit.erasures, audit.told_findings",
-        "ALTER TABLE audit.custody_events DROP COLUMN salt",
-        "UPDATE audit.alembic_version SET version_num = '0037'",
-    )
-    schema.upgrade(empty_database)
-    assert parts(empty_database) ^ parts(database) == set()
-
-
 def test_the_chain_of_an_older_log_ends_in_the_first_entry_of_the_tree(older):
     execute(
         older,

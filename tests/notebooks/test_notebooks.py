@@ -77,17 +77,6 @@ def office(embedded_environment, database, monkeypatch, tmp_path):
     return tmp_path
 
 
-def test_a_notebook_runs_by_papermill_from_anywhere(office):
-    given = {"sale_id": "S-1"}
-    ran = papermill.execute_notebook(
-        NOTEBOOKS / "05_one_sale.ipynb", office / "out.ipynb", given, progress_bar=False
-    )
-    [sale] = results_of(ran)
-    assert (sale["status"], sale["needsAttention"]) == ("incomplete", True)
-    for told in ("MISSING_POV", "DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO", "Time line"):
-        assert told in outputs(ran)
-
-
 def test_notebooks_ask_their_own_questions_of_the_sample_with_pandas_and_pictures(office):
     write_samples(make_samples(), office / "samples")
     with toolkit.connect() as kit:
