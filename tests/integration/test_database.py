@@ -1,7 +1,6 @@
 """The database: its errors become ours, its schema is upgraded, and it belongs to one bucket and one service."""
 
 import json
-import re
 import socket
 import threading
 from contextlib import contextmanager, suppress
@@ -28,13 +27,6 @@ from toolkit.evidence.access import one_sale
 from toolkit.log.merkle import append, leaf_hash, root
 from toolkit.log.notes import LogSigner, new_key
 from toolkit.log.sealing import seal_events
-
-
-def reason(database, statement):
-    with pytest.raises(DatabaseError) as caught, database.transaction() as connection:
-        connection.execute(sa.text(statement))
-    return f"{type(caught.value).__name__}: {caught.value}"
-
 
 NOWHERE = "postgresql+psycopg://u:pass-word@127.0.0.1:1/db"
 
@@ -70,10 +62,10 @@ NOWHERE = "postgresql+psycopg://u:pass-word@127.0.0.1:1/db"
 )
 def test_what_the_server_refuses_is_said_and_no_value_quoted(database, changed, statement, words):
     asked = Database(database.engine.url.set(**changed).render_as_string(hide_password=False))
-    said = reason(asked, statement)
+    with pytest.raises(DatabaseError, match=words) as refused, asked.transaction() as connection:
+        connection.execute(sa.text(statement))
     asked.dispose()
-    assert re.search(words, said)
-    assert "52998224725" not in said
+    assert "52998224725" not in str(refused.value)
 
 
 def test_why_the_server_ended_a_session_is_told_though_that_cannot_be_rolled_back(database):

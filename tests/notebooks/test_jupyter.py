@@ -1,15 +1,13 @@
 """JupyterLab: `make lab` with copies of the notebooks, and the desk of a reviewer with the keyboard alone."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import httpx
 import nbformat
 import pytest
 from ipywidgets import HTML, Button, Image, VBox
@@ -19,40 +17,26 @@ from playwright import sync_api
 from tests.integration.test_reviews import office  # noqa: F401  # a fixture
 from tests.support.browser import needs_browser
 from tests.support.uploaded_sales import rows
-from tests.support.waiting import PATIENCE, free_port, wait_until
+from tests.support.waiting import PATIENCE, free_port, listens, wait_until
 from toolkit.kit.connection import Kit
 from toolkit.kit.desk import _mark
 
 
-class Jupyter:
-    """A running JupyterLab, whose token is ``t``."""
-
-    def __init__(self):
-        port = free_port()
-        self.address = f"http://127.0.0.1:{port}"
-        self.options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=t"
-
-    def ask(self, path):
-        with urllib.request.urlopen(f"{self.address}{path}?token=t", timeout=PATIENCE) as answer:
-            return json.load(answer)
-
-    def answers(self):
-        try:
-            return bool(self.ask("/api"))
-        except urllib.error.URLError:
-            return False
+def ask(address, path):
+    return httpx.get(f"{address}{path}?token=t", timeout=PATIENCE).json()
 
 
 @contextmanager
 def jupyter_lab(command, *, as_option="", folder=None, environ=None):
-    """Start it by a command that is followed by its options, as one word where ``as_option`` names it."""
-    lab = Jupyter()
-    words = [*command, *([f"{as_option}={lab.options}"] if as_option else lab.options.split())]
+    """A JupyterLab, started by a command with its options behind it, as one word where ``as_option`` names it."""
+    port = free_port()
+    options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=t"
+    words = [*command, *([f"{as_option}={options}"] if as_option else options.split())]
     server = subprocess.Popen(words, cwd=folder, env=environ, start_new_session=True, stderr=subprocess.DEVNULL)
     try:
-        wait_until(lambda: server.poll() is not None or lab.answers(), step=0.1)
+        wait_until(lambda: server.poll() is not None or listens(port), step=0.1)
         assert server.poll() is None, "JupyterLab ended"
-        yield lab
+        yield f"http://127.0.0.1:{port}"
     finally:
         os.killpg(server.pid, signal.SIGTERM)
         server.wait(PATIENCE)
@@ -84,7 +68,7 @@ def lab(work):
 def test_the_browser_shows_the_working_folder_and_copies_of_the_notebooks_in_it(lab, work):
     (work / "reports").mkdir()
     (work / "january.csv").write_text("cpf\n")
-    shown = {each["name"]: each["type"] for each in lab.ask("/api/contents")["content"]}
+    shown = {each["name"]: each["type"] for each in ask(lab, "/api/contents")["content"]}
     assert shown.items() >= {"notebooks": "directory", "reports": "directory", "january.csv": "file"}.items()
     copies = {path.name: path.read_bytes() for path in (work / "notebooks").iterdir()}
     assert copies == {path.name: path.read_bytes() for path in (ROOT / "notebooks").glob("*.ipynb")}
@@ -93,7 +77,7 @@ def test_the_browser_shows_the_working_folder_and_copies_of_the_notebooks_in_it(
 
 
 def test_jupyterlab_asks_nothing_about_news_and_looks_for_no_newer_version(lab):
-    settings = lab.ask(f"/lab/api/settings/{NEWS}")["schema"]["properties"]
+    settings = ask(lab, f"/lab/api/settings/{NEWS}")["schema"]["properties"]
     assert (settings["fetchNews"]["default"], settings["checkForUpdates"]["default"]) == ("false", False)
 
 
@@ -109,7 +93,7 @@ def test_tables_are_sorted_by_their_headings_and_are_whole_where_scripts_may_not
     assert (work / "own.ipynb").stat().st_size < 25_000
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
     page.set_default_timeout(PATIENCE * 1000)
-    page.goto(f"{lab.address}/lab/tree/own.ipynb?token=t")
+    page.goto(f"{lab}/lab/tree/own.ipynb?token=t")
     page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
 
     def shown(number):
@@ -146,7 +130,7 @@ def lab_of_a_reviewer(office, tmp_path):  # noqa: F811
     (work / "review.ipynb").write_text(text, "utf-8")
     command = (sys.executable, "-m", "jupyterlab", "--allow-root", f"--ServerApp.root_dir={work}")
     with jupyter_lab(command, environ={**os.environ, **office.environ}) as started:
-        yield started.address, work / "review.ipynb"
+        yield started, work / "review.ipynb"
 
 
 def drawn_in_time(page):
