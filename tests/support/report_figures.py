@@ -113,9 +113,9 @@ def _of_workbook(folder, document, language):
         places = [at for at in range(len(counted)) if counted[at : at + len(counts)] == counts]
         yield f"workbook, chart {name}", bool(places), True
     summary = {row[0]: row[1] for row in reversed(sheets[say("Summary")]) if len(row) > 1}
-    for name, told in (("Sales", "sales"), ("compliant", "compliant"), ("incomplete", "incomplete")):
+    names = {"Sales": "sales", "in conflict": "conflict", "files counted unexamined": "unexamined"}
+    for name, told in (names | {"compliant": "compliant", "incomplete": "incomplete"}).items():
         yield f"workbook {name}", summary[say(name)], document[told]
-    yield "workbook unexamined", summary[say("files counted unexamined")], document["unexamined"]
     pieces = sum(len(row["missing"]) for row in document["rows"])
     lengths = {"Sales": len(document["rows"]), "Missing": pieces, "Findings": len(document["findings"])}
     for sheet, rows in lengths.items():
