@@ -135,7 +135,7 @@ INSERT INTO svc.sale VALUES ('', 'A', true, now());
 
 -- world: an infinite time
 UPDATE svc.doc SET at = 'infinity' WHERE sale_id = 'S-1' AND kind = 'POV';
--- said: Sales and evidence records with an infinite time: 1
+-- said: Sales and evidence records with an infinite time, or one before 1971: 1
 
 -- world: a table that became a view
 ALTER TABLE svc.doc RENAME TO doc_all;
@@ -515,8 +515,8 @@ UPDATE svc.doc SET ms = ms * 1000 WHERE sale_id = 'S-1';
 -- said: Sales and evidence records with a time in the future \(check its zone\): 2
 
 -- world: a completion that never was
-UPDATE svc.sale SET done = '-infinity' WHERE id = 'S-1';
--- said: Sales and evidence records with an infinite time: 1
+UPDATE svc.sale SET done = '0001-01-01Z' WHERE id = 'S-1';
+-- said: Sales and evidence records with an infinite time, or one before 1971: 1
 
 -- world: a key of no letters
 UPDATE svc.doc SET key = '' WHERE sale_id = 'S-1' AND kind = 'POV';

@@ -17,7 +17,7 @@ FLAWS: Final = {
     "typesUnknown": "Evidence records with an evidence_type that the contract does not know: {:,}.",
     "groupsUnknown": "Sales with a utility_group that the contract does not know: {:,}.",
     "payersUnknown": "Sales that do not say whether the client pays: {:,}.",
-    "timesInfinite": "Sales and evidence records with an infinite time: {:,}.",
+    "timesInfinite": "Sales and evidence records with an infinite time, or one before 1971: {:,}.",
     "timesInFuture": "Sales and evidence records with a time in the future (check its zone): {:,}.",
     "partnersAlike": "Sales whose partner others write with other capitals or blanks: {:,}.",
     "clientsRepeated": "Clients with an id that others have: {:,}.",

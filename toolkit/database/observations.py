@@ -365,7 +365,8 @@ _COUNT_SALES: Final = """
         SELECT sale.id, count(*) AS times, count(*) FILTER (WHERE sale.created_at IS NULL) AS undated,
                count(*) FILTER (WHERE utility_group IS NULL OR NOT utility_group = ANY(:groups)) AS unknown,
                count(*) FILTER (WHERE is_client_financial_responsible IS NULL) AS unpaid,
-               count(*) FILTER (WHERE NOT (isfinite(sale.created_at) AND isfinite(completed_at))) AS infinite,
+               count(*) FILTER (WHERE least(sale.created_at, completed_at) < '1971-01-01Z'
+                                OR greatest(sale.created_at, completed_at) = 'infinity') AS infinite,
                count(*) FILTER (WHERE greatest(sale.created_at, completed_at) > now() + interval '5 minutes'
                                 AND isfinite(greatest(sale.created_at, completed_at))) AS future,
                count(*) FILTER (WHERE sale.client_id IS NOT NULL AND client.id IS NULL) AS alone
@@ -392,7 +393,8 @@ _COUNT_RECORDS: Final = """
                    AS "recordsWithoutSaleOrTime",
                count(*) FILTER (WHERE coalesce(object_key, '') = '') AS "recordsWithoutKey",
                count(*) FILTER (WHERE evidence_type IS NULL OR NOT evidence_type = ANY(:types)) AS "typesUnknown",
-               count(*) FILTER (WHERE NOT (isfinite(requested_at) AND isfinite(expires_at))) AS "timesInfinite",
+               count(*) FILTER (WHERE least(requested_at, expires_at) < '1971-01-01Z'
+                                OR greatest(requested_at, expires_at) = 'infinity') AS "timesInfinite",
                count(*) FILTER (WHERE isfinite(requested_at)
                                 AND requested_at > now() + interval '5 minutes') AS "timesInFuture",
                count(*) FILTER (WHERE sale_id IS NOT NULL AND sale.id IS NULL) AS "recordsOfNoSale"
