@@ -141,7 +141,7 @@ class ErrorTranslation:
         if state.startswith("22"):  # a value that does not fit; the message quotes it
             return DatabaseError(SENTENCES["value"], at, _place(error), state)
         reason = f"{said} [{state}]" if state else type(error).__name__
-        check = ". See: toolkit db check" if state.startswith("23") and not self.embedded else ""
+        check = ". See: toolkit db check" if state.startswith(("21", "23")) and not self.embedded else ""
         return DatabaseError("The database at {} refused: {}{}", at, reason, check)
 
     def _words(self, error: psycopg.Error) -> str:

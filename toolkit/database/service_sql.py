@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
-from sqlalchemy.exc import DataError, DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError, ProgrammingError
 
 from toolkit.contract.service_rows import FLAWS, LEFT_OUT
 from toolkit.database.connection import Database
@@ -198,7 +198,7 @@ def prove(database: Database, holds: Holds | None) -> dict[str, Any]:
         try:
             with connection.begin_nested():
                 counts = counts_of(connection)
-        except DataError:
+        except (DataError, ProgrammingError):
             _check_values(connection)
             raise
         flaws = [
@@ -225,10 +225,10 @@ def _check_values(connection: Connection) -> None:
             try:
                 with connection.begin_nested():
                     connection.execute(sa.text(f"SELECT count({column}) FROM {service.text(relation)} AS read"))
-            except DataError as error:
+            except (DataError, ProgrammingError) as error:
                 raise SchemaMismatch(
-                    "{}, {}: {} cannot be read from every row [{}]. Check the names of time zones, and let the "
-                    "statement yield NULL where a value does not fit: then it is told.",
+                    "{}, {}: {} cannot be read from every row [{}]. Check the names of time zones, let a subquery "
+                    "find one row, and yield NULL where a value does not fit: then it is told.",
                     *(service.source or "service.sql", relation, column, getattr(error.orig, "sqlstate", "")),
                 ) from None
 
