@@ -182,11 +182,11 @@ def test_what_a_trigger_moves_to_another_table_is_stored(made, bucket):
 
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, put_files, bucket_environment):
     other = made("legado")
-    execute(other, "ALTER TABLE evidencias ADD kind text DEFAULT 'Paper::Both', ADD marca char(1) DEFAULT ' '")
-    execute(other, "CREATE TABLE modelo (id bigint PRIMARY KEY)", "INSERT INTO modelo VALUES (1), (2)")
-    execute(other, "ALTER TABLE evidencias ADD removido boolean, ADD modelo bigint DEFAULT 1 REFERENCES modelo")
+    execute(other, "ALTER TABLE evidencias ADD kind text DEFAULT 'A::Cópia\\B', ADD marca char(1) DEFAULT ' '")
+    execute(other, "CREATE TABLE modelo (id text PRIMARY KEY)", "INSERT INTO modelo VALUES ('A'), ('B')")
+    execute(other, "ALTER TABLE evidencias ADD estado text, ADD modelo text DEFAULT 'A' REFERENCES modelo")
     execute(other, "ALTER TABLE clientes ADD UNIQUE (matricula, sobrenome)")
-    execute(other, "UPDATE evidencias SET kind = 'Recording', marca = 'X', modelo = 2 WHERE seq > 6")
+    execute(other, "UPDATE evidencias SET kind = 'Both', marca = 'X', modelo = 'B', estado = '-' WHERE seq > 6")
     put_files(other)
     environ = environment(other, bucket_environment, "legado")
     del environ["TOOLKIT_SERVICE_SQL"]
@@ -200,10 +200,10 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, 
         "TODO AS utility_group,",
         "matricula (character varying; part of unique)",
         "tp_evidencia (character varying; ACT, DCT",
-        "kind (text; Paper::Both, Recording; may be NULL)",
+        "kind (text; A::Cópia\\B, Both; may be NULL)",
         "marca (character; '', X; may be NULL)",
         "FROM vendas",
-        "removido (boolean; may be NULL); modelo (bigint; -> modelo; 1, 2; may be NULL)\n;",  # of the WHERE
+        "estado (text; ...; may be NULL); modelo (text; -> modelo; A, B; may be NULL)\n;",  # of the WHERE
         "parceiro",
     ):
         assert expected in text

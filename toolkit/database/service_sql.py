@@ -35,7 +35,7 @@ _PERSONAL: Final = re.compile(
 )
 """Names of columns whose values may say something about a person; none of them is shown."""
 
-_CODE: Final = re.compile(r"[A-Za-z]{0,3}[0-9]{0,3}|[A-Za-z]+(?:(?:[_./+-]|::)[A-Za-z0-9]+)*")
+_CODE: Final = re.compile(r"[A-Za-z]{0,3}[0-9]{0,3}|[^\W\d_]+(?:(?:[_./+\\-]|::)[^\W_]+)*")
 _FEW: Final = 12
 _SAMPLE: Final = 20_000
 _TRIED: Final = 5
@@ -122,19 +122,24 @@ def _columns(connection: Connection, table: str) -> list[_Column]:
 
 
 def _codes(connection: Connection, table: str, column: sa.Row[Any]) -> list[str]:
-    """Return the codes in a column: a few short values in many rows, of a column about no person."""
-    is_key = column.key and not column.key.startswith(("part of", "->") if column.category == "N" else "part of")
+    """Return the few codes in a column about no person; dots where they are no codes, or stand in few rows."""
+    is_key = column.key and not column.key.startswith(("part of", "->"))
     if is_key or column.category not in ("S", "N") or _PERSONAL.search(column.sql):
         return []
     query = f"""
         SELECT CAST(value AS text) AS value, count(*) AS times
         FROM (SELECT {column.sql} AS value FROM {table} LIMIT {_SAMPLE}) AS first
-        WHERE value IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_FEW + 1}
+        GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_FEW + 1}
     """  # names that the catalogue gave
     rows = connection.execute(sa.text(query.replace(":", r"\:"))).all()
-    codes = [row.value for row in rows]
-    are_few = 1 < len(rows) <= _FEW and sum(row.times for row in rows) >= 2 * len(rows)
-    return [code or "''" for code in codes] if are_few and all(map(_CODE.fullmatch, codes)) else []
+    found = {row.value: row.times for row in rows}
+    if not 1 < len(found) <= _FEW or sum(found.values()) < 2 * len(found):
+        return []
+    found.pop(None, None)
+    are_codes = all(map(_CODE.fullmatch, found))
+    if are_codes and sum(found.values()) >= 2 * len(found):
+        return [code or "''" for code in found]
+    return ["..."] * (are_codes or column.category == "S")
 
 
 def _keys(connection: Connection, table: str, columns: Sequence[_Column], holds: Holds) -> Iterator[str]:
