@@ -278,11 +278,11 @@ def test_what_leaves_rows_out_by_chance_is_found(statement, cut):
     [
         ("coalesce((SELECT a FROM b FETCH FIRST ROW ONLY), any_value(c))", ["any_value", "FETCH"]),
         ("(array_agg(a))[1], (array_agg(b ORDER BY c))[1], (SELECT d FROM e LIMIT 1)", ["array_agg", "LIMIT"]),
-        ("(SELECT a FROM b ORDER BY c LIMIT 1), EXISTS (SELECT FROM d LIMIT 1), array_agg(e)", []),
+        ("(SELECT max(a) FROM b ORDER BY 1 LIMIT 1), EXISTS (SELECT FROM d LIMIT 1), min(e) AS kind", ["min"]),
     ],
 )
-def test_a_value_that_is_taken_by_chance_is_found(value, words):
-    assert statements.taken_by_chance(f"SELECT {value} FROM f") == words
+def test_a_value_that_is_one_of_several_is_found(value, words):
+    assert statements.taken_of_several(f"SELECT {value} FROM f", ["kind"]) == words
 
 
 @pytest.mark.parametrize(
@@ -290,9 +290,9 @@ def test_a_value_that_is_taken_by_chance_is_found(value, words):
     [
         (f"SELECT {CODES} kind, NULL::text AS other", (["Q", "R'S"], ["'R''S'"], True)),
         ("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", ([], [], False)),
-        ("SELECT a <> 'n' AS kind, NULL AS other FROM b UNION (SELECT 'Q', c FROM d)", (["Q"], ["TRUE"], False)),
+        ("SELECT 1, a <> 'n' AS kind, NULL AS other UNION (SELECT 2, 'Q', c FROM d)", (["Q"], ["TRUE"], False)),
         (f"WITH a (c) AS (SELECT {CODES}) SELECT c AS kind FROM a AS b", (["Q", "R'S"], ["'R''S'"], False)),
-        ("SELECT a.kind FROM (SELECT 'Q' AS kind) AS b, c AS a", ([], [], False)),
+        ("SELECT (a.kind = 'y'::d) AS kind FROM (SELECT 'Q' AS kind) AS b, c AS a", ([], ["FALSE"], False)),
         ("SELECT kind FROM (SELECT a.* FROM (SELECT NOT c IN ('n') AS kind) AS a) AS b", ([], ["TRUE"], False)),
     ],
 )

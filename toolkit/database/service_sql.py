@@ -20,7 +20,7 @@ from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of, rows_behind
 from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, mentions, service_of
 from toolkit.database.service_tables import Resolved, hidden_and_copied, parts_alone, resolve
-from toolkit.database.statements import columns_in, defaults, is_null, tables_in, taken_by_chance, tree_of
+from toolkit.database.statements import columns_in, defaults, is_null, tables_in, taken_of_several, tree_of
 from toolkit.errors import InvalidInput, SchemaMismatch, WriteRefused
 from toolkit.message import Message, listed
 
@@ -329,11 +329,11 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
     for relation in ("sales", "records"):
         if counts[relation] > rows_behind(connection, relation):
             yield Message(
-                "{}: nobody tells when rows are left out, as the statement yields more than its table has.",
-                relation,
+                "{}: nobody tells when rows are left out, as it yields more than its table has.", relation
             )
-        if words := taken_by_chance(service.statements[relation]):
-            yield Message("{}: a value is taken by chance where there are several ({}).", relation, listed(words))
+        untimed = (name for name, kind in COLUMNS[relation].items() if kind != "timestamptz")
+        if words := taken_of_several(service.statements[relation], untimed):
+            yield Message("{}: of several values one is taken, and nobody tells ({}).", relation, listed(words))
     if unnamed := [*_unnamed(connection)]:
         yield Message("No SELECT names these columns, by which a row may not count: {}", listed(unnamed))
     for relation, column in (shown.split(".") for shown in _CODED):

@@ -1,7 +1,7 @@
 """Tell what a statement of ``service.sql``, or the SELECT of a view, reads and makes of it, by its syntax tree."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -105,9 +105,11 @@ def cut_off(statement: str) -> str | None:
     return None
 
 
-def taken_by_chance(statement: str) -> list[str]:
-    """Return the words by which a value is one of several, whichever comes first."""
-    found = ["any_value"] * any(nodes(statement, "anyvalue"))
+def taken_of_several(statement: str, columns: Iterable[str]) -> list[str]:
+    """Return the words by which a value is one of several: whichever comes first, or the greatest in columns."""
+    parts = (part for each in columns for value in _values(statement, each) for part in value.walk())
+    found = [str(part.sql("postgres")).partition("(")[0].lower() for part in parts if part.key in _GREATEST]
+    found += ["any_value"] * any(nodes(statement, "anyvalue"))
     within = (part for each in nodes(statement, "bracket") for part in each.this.walk())
     found += ["array_agg" for part in within if part.key == "arrayagg" and part.this.key != "order"]
     for each in nodes(statement, "limit", "fetch"):
@@ -117,6 +119,7 @@ def taken_by_chance(statement: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+_GREATEST: Final = ("max", "min", "logicalor", "logicaland")
 _ROWS: Final = ("exists", "in", "from", "join", "cte", "lateral")
 """The places of a subquery that is read as rows, see ``cut_off``; in any other one it is a value."""
 
@@ -159,7 +162,14 @@ def defaults(statement: str, column: str, *, of_codes: bool = False) -> list[str
     texts += ["TRUE" for each in found if each.sql() == "TRUE" or each.key in ("neq", "nullsafeneq")]
     denied = (each.this.unnest() if each.key == "not" else each.args.get("negate") and each for each in found)
     texts += ["TRUE" for each in denied if each and each.key not in ("column", "is", "exists")]
+    texts += ["FALSE" for each in found if not of_codes and (each.sql() == "FALSE" or _is_code(each.unnest()))]
     return list(dict.fromkeys(texts))
+
+
+def _is_code(test: Any) -> bool:
+    """Tell whether a condition compares a value with a code that stands there."""
+    compared = test.expressions if test.key == "in" else [test.expression] * (test.key in ("eq", "like"))
+    return any(each.key == "literal" for value in compared for each in _branches(value))
 
 
 def _branches(value: Any) -> Iterator[Any]:
@@ -181,7 +191,8 @@ def _values(statement: str, column: str, source: str = "", seen: tuple[Any, ...]
         above = whole if whole.alias else whole.parent
         if whole in seen or (whole.parent is None) == bool(seen) or source not in ("", above and above.alias):
             continue
-        names = (above and above.alias_column_names) or whole.find(type(select), bfs=False).named_selects
+        first = whole.find(type(select), bfs=False)
+        names = (above and above.alias_column_names) or [each.output_name for each in first.selects]
         values = [value.unalias() for name, value in zip(names, select.selects, strict=False) if name == column]
         inner = [(value.name, called.get(value.table, value.table)) for value in values if value.key == "column"]
         inner += [(column, "")] * select.is_star
