@@ -293,13 +293,9 @@ def _newest_keys(connection: Connection, holds: Holds) -> Iterator[Message]:
     """
     keys = list(connection.scalars(sa.text(query)))
     if keys and not any(map(holds, keys)):
-        stripped = any(holds(key.lstrip("/")) for key in keys)
-        yield Message(
-            "None of the {} newest object_key lies in the bucket. Without the slash in front they do."
-            if stripped
-            else "None of the {} newest object_key lies in the bucket.",
-            len(keys),
-        )
+        yield Message("None of the {} newest object_key lies in the bucket.", len(keys))
+        if any(holds(key.lstrip("/")) for key in keys):
+            yield Message("Without the slash in front they do.")
 
 
 def _values(connection: Connection) -> Iterator[tuple[str, str]]:
@@ -313,11 +309,8 @@ def _values(connection: Connection) -> Iterator[tuple[str, str]]:
         found = [f"{value} {count}" for value, count in connection.execute(sa.text(query))]
         yield shown, ", ".join(found if len(found) <= _FEW else [*found[:_FEW], "..."])
     for shown in ("sales.created_at", "sales.completed_at", "records.requested_at"):
-        relation, column = shown.split(".")
-        query = f"""
-            SELECT count({column}), CAST(min({column}) AS text), CAST(max({column}) AS text)
-            FROM {service.text(relation)} AS read
-        """
+        relation, name = shown.split(".")
+        query = f"SELECT count({name}), min({name})::text, max({name})::text FROM {service.text(relation)} AS read"
         count, oldest, newest = connection.execute(sa.text(query)).one()
         yield shown, Message("{:,} from {} to {}", count, oldest, newest) if count else "0"
 
@@ -341,33 +334,22 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
             yield Message(
                 "{}, {}: nobody tells of codes that are new, or NULL: they become {}.", relation, column, value
             )
-    for name, table in resolved["tables"].items():
-        if table["kind"] == "function":
-            yield Message(
-                "The tables behind the function {} are not known: nobody tells when they change or hide rows.",
-                name,
-            )
+    for name in (each for each, table in resolved["tables"].items() if table["kind"] == "function"):
+        yield Message("The tables behind the function {} are not known: nobody tells when they change.", name)
     for relation, columns in REQUIRED.items():
-        if absent := [name for name in columns if is_null(service.statements[relation], name)]:
-            names = ", ".join(absent)
-            yield Message("{}: the contract requires {}, which the tables do not hold.", relation, names)
+        if absent := ", ".join(name for name in columns if is_null(service.statements[relation], name)):
+            yield Message("{}: the contract requires {}, which the tables do not hold.", relation, absent)
     for row in parts_alone(connection):
         yield Message("{} is one part of {}: the rows of its other parts are not read.", row.part, row.whole)
     hidden, copied = hidden_and_copied(connection)
     for table in hidden:
         yield Message("Row level security may hide rows of {} from this role.", table)
     for table in copied:
-        yield Message(
-            "{} is a materialised view or a foreign table: what was changed or is hidden behind it, nobody knows "
-            "here.",
-            table,
-        )
+        yield Message("{} is a materialised view or a foreign table: nobody tells what changes behind it.", table)
     encoding = connection.execute(sa.text("SELECT current_setting('server_encoding')")).scalar_one()
-    if encoding == "SQL_ASCII":
-        yield Message("The database states no encoding (SQL_ASCII): texts that are not UTF-8 cannot be read.")
-    elif encoding != "UTF8":
+    if encoding != "UTF8":
         yield Message(
-            "The database is encoded in {}: clients with other characters are rejected one by one.", encoding
+            "The database is encoded in {}: texts of other characters are refused or not read.", encoding
         )
 
 
