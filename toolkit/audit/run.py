@@ -64,12 +64,12 @@ from toolkit.contract.waivers import Waiver
 from toolkit.database.belonging import check_replica
 from toolkit.database.connection import Database, Lock, among, take
 from toolkit.database.observation_clock import final_moment, wait_for
-from toolkit.database.observations import ServiceReading, last_reading, valid_at
+from toolkit.database.observations import ServiceReading, last_reading
 from toolkit.database.service import clients
 from toolkit.database.service_tables import hidden_and_copied
-from toolkit.database.tables import audit_runs, evidence_observations, new_id
+from toolkit.database.tables import audit_runs, new_id
 from toolkit.errors import InvalidInput, NothingEvaluated
-from toolkit.evidence.records import by_indexes, time_line, withdrawals_at
+from toolkit.evidence.records import TIME_LINES, by_indexes, withdrawals_at
 from toolkit.log.sealing import newest_checkpoint
 from toolkit.privacy.persons import requests_at
 
@@ -328,20 +328,10 @@ def _masked(snapshot: Connection, session: Any) -> list[dict[str, str]]:
 
 def _events(snapshot: Connection, session: Any, moment: datetime) -> Iterator[dict[str, Any]]:
     """Yield the events of the records of the first sales that reports list, by sale and in their order."""
-    sales, record = [sale_id for (sale_id,) in session.execute(_CASES).fetchall()], evidence_observations
+    sales = [sale_id for (sale_id,) in session.execute(_CASES).fetchall()]
     for start in range(0, len(sales), _AT_ONCE):
-        some = sales[start : start + _AT_ONCE]
-        query = sa.select(*record.c["evidence_id", "object_key", "sale_id"])
-        records = snapshot.execute(query.where(among(record.c.sale_id, some), valid_at(record, moment))).all()
-        sale_of = {each.evidence_id: each.sale_id for each in records}
-        line = time_line(snapshot, some, {each.evidence_id: each.object_key for each in records}, moment)
-        for event, evidence_id in sorted(line, key=lambda pair: sale_of[pair[1]]):
-            yield {
-                "sale_id": sale_of[evidence_id],
-                "evidence_id": str(evidence_id),
-                "happened_at": event.happened_at,
-                "kind": event.kind,
-            }
+        given = {"sales": sales[start : start + _AT_ONCE], "moment": moment}
+        yield from (each._asdict() for each in snapshot.execute(sa.text(TIME_LINES), given))
 
 
 _LISTED: Final = f"SELECT * FROM verdicts WHERE {TO_TELL}"

@@ -73,7 +73,7 @@ def sale_case(database: Database, sale_id: str, *, audit: Audit | None = None) -
         verdict = evaluate(judged, [Evidence(record.evidence_type, record.state) for record in records])
         waived = set(findings["waiverId"].dropna())
         waivers = tuple(each for each in waivers_at(connection, now) if str(each.id) in waived)
-        timeline = time_line(connection, [sale_id], {each.id: each.object_key for each in records})
+        timeline = time_line(connection, sale_id, {each.id: each.object_key for each in records})
         return SaleCase(
             sale_id,
             sale,

@@ -215,17 +215,12 @@ TimeLine = tuple[tuple[Event, UUID], ...]
 """Events of the custody log, oldest first, each with the id of its evidence record."""
 
 
-def time_line(
-    connection: Connection,
-    sale_ids: Sequence[str],
-    keys: Mapping[UUID, str | None],
-    moment: datetime | None = None,
-) -> TimeLine:
-    """Return the events of the records of these sales, up to a moment or until now.
+def time_line(connection: Connection, sale_id: str, keys: Mapping[UUID, str | None]) -> TimeLine:
+    """Return the events of the records of a sale until now.
 
     Each record is given with the key of its object. A completion is told of each record whose file allowed it.
     """
-    given = {"sales": list(sale_ids), "ids": list(keys), "keys": list(keys.values()), "moment": moment}
+    given = {"sale": sale_id, "ids": list(keys), "keys": list(keys.values())}
     return tuple(
         (Event(row.id, row.kind, row.happened_at, row.detail, row.salt), row.evidence)
         for row in connection.execute(sa.text(_TIME_LINE), given)
@@ -257,30 +252,44 @@ def withdrawals_at(connection: Connection, moment: datetime) -> Sequence[sa.Row[
     return connection.execute(query).all()
 
 
-_TIME_LINE: Final = """
-    WITH record AS (SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:keys AS text[])) AS record (id, key)),
+_EVENTS: Final = """
     event AS (
-        SELECT custody.*, record.id AS evidence
+        SELECT custody.*, record.id AS evidence, record.sale_id
         FROM record JOIN audit.custody_events AS custody ON (detail ->> 'evidence')::uuid = record.id
         UNION ALL
-        SELECT custody.*, record.id
-        FROM record
-        JOIN audit.object_observations AS seen ON seen.key COLLATE "C" = record.key
+        SELECT custody.*, record.id, record.sale_id
+        FROM record JOIN audit.object_observations AS seen ON seen.key COLLATE "C" = record.key
         JOIN audit.custody_events AS custody ON (detail ->> 'observation')::bigint = seen.id
         WHERE kind IN ('UPLOADED', 'RESTORED', 'GONE', 'VERIFIED')
         UNION ALL
-        SELECT custody.*, record.id
-        FROM unnest(CAST(:sales AS text[])) AS sale (id)
-        JOIN audit.custody_events AS custody
-            ON kind = 'COMPLETED' AND detail ->> 'sale' = encode(sha256(convert_to(sale.id, 'UTF8')), 'hex')
-        CROSS JOIN jsonb_array_elements(detail -> 'files') AS file
-        JOIN record ON record.id = (file ->> 'evidence')::uuid
+        SELECT custody.*, record.id, record.sale_id
+        FROM record JOIN audit.custody_events AS custody
+            ON kind = 'COMPLETED' AND detail ->> 'sale' = encode(sha256(convert_to(record.sale_id, 'UTF8')), 'hex')
+            AND detail -> 'files' @> jsonb_build_array(jsonb_build_object('evidence', record.id))
     )
-    SELECT id, kind, happened_at, detail, uuid_send(salt) AS salt, evidence FROM event
-    WHERE happened_at <= coalesce(CAST(:moment AS timestamptz), 'infinity')
-    ORDER BY happened_at, id, evidence
 """
 """The observations of records and sales are counted from 1, too."""
+
+_TIME_LINE: Final = f"""
+    WITH record AS (
+        SELECT *, CAST(:sale AS text) AS sale_id
+        FROM unnest(CAST(:ids AS uuid[]), CAST(:keys AS text[])) AS record (id, key)
+    ),
+    {_EVENTS}
+    SELECT id, kind, happened_at, detail, uuid_send(salt) AS salt, evidence FROM event
+    ORDER BY happened_at, id, evidence
+"""
+
+TIME_LINES: Final = f"""
+    WITH record AS (
+        SELECT evidence_id AS id, object_key AS key, sale_id FROM audit.evidence_observations
+        WHERE sale_id = ANY (:sales) AND seen_at <= :moment AND (gone_at IS NULL OR gone_at > :moment)
+    ),
+    {_EVENTS}
+    SELECT sale_id, CAST(evidence AS text) AS evidence_id, happened_at, kind FROM event
+    WHERE happened_at <= :moment
+    ORDER BY sale_id COLLATE "C", happened_at, id, evidence
+"""
 
 
 def records_of(database: Database, sale_id: str) -> list[EvidenceRecord]:
