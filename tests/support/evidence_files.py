@@ -84,6 +84,7 @@ CODECS = {
     "AMR": ("amr", "libopencore_amrnb", 8000),
     "3GP": ("3gp", "libopencore_amrnb", 8000),
     "WEBM": ("webm", "libopus", 48000),
+    "MKA": ("matroska", "ac3", 48000),
     "WMA": ("asf", "wmav2", 44100),
     "MOV": ("mov", "pcm_s16le", RATE),
 }

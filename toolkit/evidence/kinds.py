@@ -50,7 +50,7 @@ _OGG_CODECS: Final = (b"OpusHead", b"\x01vorbis", b"Speex   ", b"\x7fFLAC")
 _MP4_BRANDS: Final = frozenset(
     (b"M4A ", b"M4B ", b"F4A ", b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"dash")
 )
-_MATROSKA_AUDIO: Final = re.compile(rb"\x86.A_(?:OPUS|VORBIS|AAC|MPEG|PCM|FLAC)", re.DOTALL)
+_MATROSKA_AUDIO: Final = re.compile(rb"\x86.A_[A-Z]", re.DOTALL)
 _MATROSKA_VIDEO: Final = re.compile(rb"\x86.V_[A-Z]", re.DOTALL)
 _ASF: Final = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c")
 _ASF_AUDIO: Final = bytes.fromhex("409e69f84d5bcf11a8fd00805f5c442b")
