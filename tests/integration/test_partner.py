@@ -149,6 +149,8 @@ def test_other_answers_become_errors(answer, error):
 def test_an_address_without_the_service_is_told():
     with scripted(Answer(404)) as server, pytest.raises(ServiceError, match="answered 404, which was not"):
         PartnerClient(server.url, "t").register_client({})
+    with scripted(Answer(200, b"<html>")) as server, pytest.raises(ServiceError, match="is not the contract's"):
+        PartnerClient(server.url, "t").completion("sale-1")
     for address in ("http://", "http://[::1", "https://sales.example.com:99999", "sales.example.com"):
         with pytest.raises(SettingsError, match="must look like"):
             PartnerClient(address, "t")

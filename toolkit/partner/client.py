@@ -114,11 +114,16 @@ class PartnerClient:
         Raises:
             SaleNotFound: the service knows no such sale.
         """
-        return self._call("GET", f"/sales/{_segment(sale_id)}/evidences")
+        return self._of_sale(sale_id, "evidences")
 
     def completion(self, sale_id: str) -> Mapping[str, Any]:
         """Return whether a sale may be completed, and what it lacks; raises as ``evidences`` does."""
-        return self._call("GET", f"/sales/{_segment(sale_id)}/completion")
+        return self._of_sale(sale_id, "completion")
+
+    def _of_sale(self, sale_id: str, what: str) -> Mapping[str, Any]:
+        answer = self._call("GET", f"/sales/{_segment(sale_id)}/{what}")
+        with self._understood():
+            return {"saleId": answer["saleId"], **answer}
 
     def findings(self, *, status: str = "open", due_before: date | None = None) -> Iterator[Mapping[str, Any]]:
         """Yield the findings about the partner's own sales, page by page, in the order of their ids.
