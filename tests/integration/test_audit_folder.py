@@ -32,7 +32,7 @@ from toolkit.cli import main
 from toolkit.contract.deadlines import wall_clock
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.observations import observe_service
-from toolkit.errors import BucketUnavailable
+from toolkit.errors import BucketUnavailable, UnreadableFile
 from toolkit.settings import Settings
 
 
@@ -75,6 +75,18 @@ def test_the_latest_audit_is_of_the_latest_moment_whatever_the_offset_it_was_ask
     before = (newer.facts.as_of - timedelta(hours=1)).astimezone(ZoneInfo("Asia/Tokyo"))
     made_audit(database, tmp_path, as_of=before)
     assert list_audits(plan_in(tmp_path).store)[-1] == newer.name
+
+
+def test_a_past_audit_that_was_changed_is_made_again(database, story, tmp_path):
+    first, second = (made_audit(database, tmp_path, as_of=day(2)) for _ in range(2))
+    assert first.name == second.name
+    Path(first.folder, "verdicts.parquet").write_bytes(b"")
+    again = made_audit(database, tmp_path, as_of=day(2))
+    again.verify()
+    facts = Path(again.folder, "audit.json")
+    facts.write_text(facts.read_text().replace('"trend"', '"other"'))
+    with pytest.raises(UnreadableFile, match=r"audit.json of the audit .* is not what was written"):
+        open_audit(again.folder).verify("trend")
 
 
 def test_audits_in_a_bucket_are_made_reported_and_kept_as_the_settings_say(

@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
 from pathlib import Path
+from shutil import copytree
 from types import SimpleNamespace
 from unittest.mock import Mock
 from uuid import UUID
@@ -181,16 +182,18 @@ def test_a_partner_is_told_at_most_once_a_day(office, database):
 @pytest.mark.parametrize(
     ("work", "part"),
     [
-        (notify_partners, "verdicts"),
-        (Kit.draw_review, "verdicts"),
-        (Kit.file_findings, "verdicts"),
-        (lambda kit: kit.sale("S-1"), "findings"),
+        (notify_partners, "audit.json"),
+        (Kit.draw_review, "verdicts.parquet"),
+        (Kit.file_findings, "verdicts.parquet"),
+        (lambda kit: kit.sale("S-1"), "findings.parquet"),
     ],
 )
 def test_nobody_works_by_an_audit_whose_files_were_changed(office, work, part):
-    file = Path(office.kit.audit().folder, f"{part}.parquet")
+    folder = Path(office.kit.audit().folder)
+    copytree(folder, folder.with_name("2099-01-01T00-00-00Z"))
+    file = folder / part
     file.write_bytes(file.read_bytes()[:-1] + b" ")
-    with pytest.raises(UnreadableFile, match=rf"{part}.parquet of the audit .* is not what was written"):
+    with pytest.raises(UnreadableFile, match=rf"{part} of the audit .* is not what was written"):
         work(office.kit)
 
 

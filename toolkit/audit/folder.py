@@ -30,7 +30,7 @@ from toolkit.contract.findings import Status
 from toolkit.contract.rules import EvidenceState, rules_fingerprint, toolkit_version
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.evidence.kinds import readers_of
-from toolkit.log.bundle import Witness, digest_of, proven
+from toolkit.log.bundle import SUMS, Witness, digest_of, proven
 from toolkit.message import either
 
 FACTS: Final = "audit.json"
@@ -331,10 +331,16 @@ class Audit:
     def verify(self, *tables: str) -> None:
         """Check that every file, or those of these tables, is as it was written, without inputs that were removed.
 
+        ``audit.json`` is compared with ``SHA256SUMS``, where that lies beside it.
+
         Raises:
             UnreadableFile: naming the first file that is missing or another one.
         """
-        there = set(self.store.names())
+        there, sums = set(self.store.names()), f"{self.name}/{SUMS}"
+        listed = self.store.text(sums) if sums in there else ""
+        facts = f"{self.store.sha256(f'{self.name}/{FACTS}')}  {FACTS}\n"
+        if (listed and facts not in listed) or not self.facts.parts.keys() >= {*tables}:
+            raise UnreadableFile("{} of the audit {} is not what was written.", FACTS, self.folder)
         for table in tables or self.facts.parts:
             for file in self.facts.parts[table].files:
                 name = f"{self.name}/{file.name}"

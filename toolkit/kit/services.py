@@ -329,14 +329,16 @@ class Services:
         Raises:
             NoAudit: there is none yet.
         """
-        from toolkit.audit.folder import list_audits, open_audit
+        from toolkit.audit.folder import list_audits, name_of, open_audit
 
         plan = self.audit_plan()
         with self.database.transaction() as connection:
             runs = set(map(str, connection.scalars(sa.select(audit_runs.c.id))))
         for name in reversed(list_audits(plan.store)):
             found = open_audit(name, plan.store, plan.copies)
-            if found.facts.run in runs:
+            if found.facts.run in runs and name.startswith(
+                name_of(found.facts.as_of, ())
+            ):  # no copy of an older one
                 return found
         raise NoAudit
 
