@@ -197,17 +197,6 @@ def test_nobody_works_by_an_audit_whose_files_were_changed(office, work, part):
         work(office.kit)
 
 
-def test_a_finding_that_comes_back_is_told_again(office, add_file, delete):
-    night(office)
-    _, key = add_file("V-SOL-1", EvidenceType.POV, **WHEN)
-    assert night(office) == []
-    delete(key)
-    office.clock.now += timedelta(days=1)
-    office.kit.audit()
-    [told] = notify_partners(office.kit).result
-    assert told.stages[Stage.NEW] == 1  # the recording that is missing again, beside what comes due
-
-
 def test_a_sale_that_another_partner_took_over_is_told_to_it(office, database):
     assert night(office) == ["rui@sol.example.com"]
     with database.transaction() as connection:
@@ -331,7 +320,9 @@ def test_a_partner_answers_in_the_workbook_that_it_was_sent(office, database, ru
     }
 
 
-def test_the_same_answer_to_a_finding_that_came_back_is_kept(office, database, add_file, delete, tmp_path):
+def test_a_finding_that_comes_back_is_told_again_and_its_same_answer_kept(
+    office, database, add_file, delete, tmp_path
+):
     place = tmp_path / "answers.csv"
 
     def night():
@@ -344,11 +335,15 @@ def test_the_same_answer_to_a_finding_that_came_back_is_kept(office, database, a
         return load_answers(database, office.kit.last_audit(), place, **who).new
 
     place.write_text(f"findingId,answer,until,text\n{night()['id']},sentAgain,,\n")
+    assert notify_partners(office.kit).result[0].problem is None
     assert (answered(), answered()) == (1, 0)
     _, key = add_file("V-SOL-1", EvidenceType.POV, **WHEN)
     night()
+    assert notify_partners(office.kit).result == []
     delete(key)
     assert night()["answer"] is pd.NA
+    [told] = notify_partners(office.kit).result
+    assert told.stages[Stage.NEW] == 1  # the recording that is missing again, beside what comes due
     assert answered() == 1
     assert night()["answer"] == "sentAgain"
 
