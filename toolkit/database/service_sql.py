@@ -295,7 +295,7 @@ def _newest_keys(connection: Connection, holds: Holds) -> Iterator[Message]:
     if keys and not any(map(holds, keys)):
         yield Message("None of the {} newest object_key lies in the bucket.", len(keys))
         if any(holds(key.lstrip("/")) for key in keys):
-            yield Message("Without the slash in front they do.")
+            yield Message("Without the slash in front, some of them do.")
 
 
 def _values(connection: Connection) -> Iterator[tuple[str, str]]:
