@@ -206,7 +206,7 @@ LAST_DAY: Final = datetime(9999, 12, 30, tzinfo=UTC)
 class _MomentLoader(TimestamptzLoader):
     def load(self, data: Buffer) -> datetime:
         try:
-            return super().load(data)
+            return min(max(super().load(data), FIRST_DAY), LAST_DAY)  # so that no zone leads beyond
         except psycopg.DataError:
             return FIRST_DAY if _is_early(data) else LAST_DAY
 
