@@ -263,8 +263,8 @@ def verify(kit: Kit, folder: Path, seal: str | None, live: bool) -> int:
 
     The reports in folders beneath DIR, such as history and partners, are verified with it.
 
-    Each part of an audit folder is compared with the SHA-256 in its audit.json. With --live its
-    inputs are also extracted again, and each sale, record and object that differs is named.
+    Each part of an audit folder is compared with the SHA-256 in its audit.json, and that file with
+    SHA256SUMS. With --live its inputs are also extracted again, and what differs is named.
 
     Of a custody log that a version before 0.2 exported, a file, the chain of hashes is followed,
     and the first line that does not fit is named. Without --seal it cannot be known whether the
