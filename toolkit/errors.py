@@ -147,7 +147,7 @@ class VerificationFailed(ToolkitError):
 
 
 class NotInspected(VerificationFailed):
-    """The toolkit failed while it looked at an evidence file, which says nothing about the file: report it."""
+    """The toolkit failed or was ended while it looked at an evidence file, which says nothing about the file."""
 
 
 class ServiceError(ToolkitError):

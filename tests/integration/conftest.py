@@ -44,7 +44,7 @@ def _inspections_share_processes():
         if module != inspection._MODULE:  # a test has another one run
             return start(self)
         with suppress(IndexError):
-            self.__dict__ |= idle.pop().__dict__ | {"_seconds": self._seconds}
+            self.__dict__ |= idle.pop().__dict__
         return self._process or start(self)
 
     def leave(self, *_):

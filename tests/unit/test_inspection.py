@@ -1,5 +1,6 @@
 """The inspection of all bytes finds damaged and disguised files; their types, and their normal forms."""
 
+import resource
 import signal
 import zlib
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 from tests.support.evidence_files import TEXT, page, pdf, picture, tone
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind
+from toolkit.errors import NotInspected
+from toolkit.evidence import inspection
 from toolkit.evidence.inspection import SECONDS, Inspector, inspect_file
 from toolkit.evidence.kinds import Inspected, media_type_of_bytes, readers_of
 from toolkit.samples.evidence_files import RECORDINGS, document, mp3
@@ -24,8 +27,8 @@ SLOW_PDF = Inspected("application/pdf", active_parts=(ActivePart.UNCLEAR,), dept
     ("fate", "body", "told"),
     [
         (signal.SIGSEGV, pdf(), Inspected("application/pdf", DAMAGED, **OF_PDF)),
-        (signal.SIGSTOP, pdf(), SLOW_PDF),
-        (signal.SIGSTOP, tone(2), Inspected("audio/mpeg", DAMAGED, **OF_MP3)),
+        (signal.SIGXCPU, pdf(), SLOW_PDF),
+        (signal.SIGXCPU, tone(2), Inspected("audio/mpeg", DAMAGED, **OF_MP3)),
     ],
     ids=["crash", "a PDF that takes too long", "a recording that takes too long"],
 )
@@ -34,10 +37,22 @@ def test_the_inspector_outlives_a_file_that_its_process_does_not(fate, body, tol
     path.write_bytes(body)
     with Inspector() as inspector, path.open("rb") as file:
         before = inspector.inspect(file)
+        assert 0 < resource.prlimit(inspector._process.pid, resource.RLIMIT_CPU)[0] <= 2 * SECONDS
         inspector._process.send_signal(fate)
-        inspector._seconds = 0.5
         assert inspector.inspect(file) == told
-        inspector._seconds = SECONDS
+        assert inspector.inspect(file) == before
+
+
+@pytest.mark.parametrize("fate", [signal.SIGKILL, signal.SIGSTOP], ids=["was ended", "stands still"])
+def test_nothing_is_said_of_a_file_whose_inspection_others_stop(fate, tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(tone(2))
+    with Inspector() as inspector, path.open("rb") as file:
+        before = inspector.inspect(file)
+        inspector._process.send_signal(fate)
+        with monkeypatch.context() as patched, pytest.raises(NotInspected):
+            patched.setattr(inspection, "_STANDSTILL", 0.5)
+            inspector.inspect(file)
         assert inspector.inspect(file) == before
 
 

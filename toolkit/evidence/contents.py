@@ -126,7 +126,7 @@ class Failure(LabelledEnum):
     ARCHIVED = "ARCHIVED", "The file is archived, and must be restored before it can be read."
     DENIED = "DENIED", "The credentials lack the right to read the file (s3:GetObject)."
     UNREADABLE = "UNREADABLE", "The file could not be read, or was overwritten meanwhile."
-    NOT_INSPECTED = "NOT_INSPECTED", "The toolkit failed while it looked at the file. Report it."
+    NOT_INSPECTED = "NOT_INSPECTED", "The toolkit failed while it looked at the file, or was ended. Report it."
 
 
 _FAILURES: Final = {

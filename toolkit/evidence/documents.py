@@ -23,7 +23,7 @@ from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, NameObj
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.evidence.kinds import PDF, Inspected
 
-DRAWING_SECONDS: Final = 20  # seconds after which no further page is drawn; the whole inspection has 60
+DRAWING_SECONDS: Final = 20  # of the processor, after which no further page is drawn; the whole inspection has 60
 PAGES_DRAWN: Final = 500  # pages that are drawn, one after the other, until one of them shows something
 _END_WITHIN: Final = 2048  # bytes from the end in which a PDF names its end; readers tolerate as much after it
 _HOLE: Final = bytes(64 * 1024)  # zeros in a row: a part of the file that never arrived
@@ -127,10 +127,10 @@ def _shows_something(document: Any) -> bool | None:
 
     What stands in the margins above and below is no contract: a page number, a head.
     """
-    ends, unreadable = time.monotonic() + DRAWING_SECONDS, 0
+    ends, unreadable = time.process_time() + DRAWING_SECONDS, 0
     document.init_forms()
     for number in range(len(document)):
-        if number == PAGES_DRAWN or time.monotonic() >= ends:
+        if number == PAGES_DRAWN or time.process_time() >= ends:
             return None
         try:
             page = document[number]

@@ -2,17 +2,17 @@
 
 Run as a module, it is that process: it answers each open file that comes through its input, a socket, with a line
 (an ``Inspected`` as JSON). With the argument ``draw`` its input is a PDF, and each page becomes a line. It can
-write no file, and has a limit to its memory; the parent limits its time.
+write no file, and has limits to its memory and to the seconds of the processor that a file may take.
 """
 
 import json
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from base64 import b64decode, b64encode
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, replace
@@ -52,7 +52,11 @@ def inspect_file(path: Path) -> Inspected:
     return replace(found, readers=readers_of(kind))
 
 
-SECONDS: Final = 60  # seconds that the inspection of one file may take
+SECONDS: Final = 60  # of the processor that the inspection of one file may take
+_STANDSTILL: Final = 600  # seconds by the clock after which the machine is to blame, and not the file
+_SENT: Final = frozenset(-number for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
+"""How a process ends that somebody else ended, or the system for want of memory."""
+
 _START_SECONDS: Final = 60
 _MODULE: Final = "toolkit.evidence.inspection"
 PAGES: Final = 10  # the first pages, which are drawn
@@ -69,13 +73,13 @@ def _process(*arguments: str) -> tuple[list[str], dict[str, str]]:
 class Inspector(AbstractContextManager["Inspector"]):
     """Looks at one file after the other; one that crashes the process is damaged.
 
-    One that takes too long is so, too, unless it is a PDF: that one is unclear, as drawing a page has no end.
+    One that takes too long is so, too, unless it is a PDF: that one is unclear, as drawing a page has no end. The
+    seconds are the processor's: a machine that is busy, or was suspended, says nothing about a file.
 
     The process gets each file open: it needs no name.
     """
 
-    def __init__(self, seconds: float = SECONDS) -> None:
-        self._seconds = seconds
+    def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
         self._files: socket.socket | None = None
 
@@ -87,11 +91,10 @@ class Inspector(AbstractContextManager["Inspector"]):
 
         Raises:
             VerificationFailed: the process cannot be started.
-            NotInspected: the inspection failed by a fault of its own; nothing is known about the file.
+            NotInspected: the inspection failed by a fault of its own, or was ended: nothing is known of the file.
         """
         process = self._process or self._start()
-        ends = time.monotonic() + self._seconds
-        answer = self._ask(process, file, self._seconds)
+        answer = self._ask(process, file, _STANDSTILL)
         if answer:
             found = json.loads(answer)
             if _FAULT in found:
@@ -99,12 +102,13 @@ class Inspector(AbstractContextManager["Inspector"]):
                 raise NotInspected
             problem = found.pop("problem")
             return Inspected(problem=ContentProblem(problem) if problem else None, **found)
-        in_time = time.monotonic() < ends
         self._end()
+        if process.returncode in _SENT:
+            raise NotInspected
         media_type = media_type_of_bytes(os.pread(file.fileno(), SIGNATURE_BYTES, 0))
         kind = kind_of_media_type(media_type)
         broken = Inspected(media_type, ContentProblem.DAMAGED, readers=readers_of(kind))
-        if in_time or kind is not FileKind.PDF:
+        if process.returncode != -signal.SIGXCPU or kind is not FileKind.PDF:
             return broken
         return replace(broken, problem=None, active_parts=(ActivePart.UNCLEAR,), depth=Depth.PART)
 
@@ -184,6 +188,9 @@ def _serve() -> None:
     print("ready", flush=True)
     with socket.socket(fileno=sys.stdin.fileno()) as files:
         while received := socket.recv_fds(files, 1, 1)[1]:
+            with suppress(OSError, ValueError):
+                used, hard = sum(os.times()[:2]), resource.getrlimit(resource.RLIMIT_CPU)[1]
+                resource.setrlimit(resource.RLIMIT_CPU, (int(used) + 1 + SECONDS, hard))
             try:
                 answer = asdict(inspect_file(Path(f"/dev/fd/{received[0]}")))
             except (MemoryError, RecursionError):

@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 from toolkit.contract.contents import SHORTEST_SECONDS, ActivePart, ContentProblem, Depth
 from toolkit.evidence.kinds import Inspected, tag_length
 
-DECODING_SECONDS: Final = 40  # of decoding, after which the rest stays unheard; the whole inspection has 60
+DECODING_SECONDS: Final = 40  # of the processor, after which the rest stays unheard; the whole inspection has 60
 LONGEST_DECODED: Final = 4 * 3600  # seconds decoded at most; a small file may claim years of silence
 SILENCE: Final = 0.002  # the span, of 2, of the samples of a silent part: 60 dB below the loudest
 LEAST_SPEECH: Final = 1.0  # a recording with fewer seconds of speech, or of any sound, holds no speech
-_SPEECH_SECONDS: Final = 15  # seconds that looking for speech may take; what was found until then is told
+_SPEECH_SECONDS: Final = 15  # of the processor that looking for speech may take; what was found until then is told
 _PARTS_A_SECOND: Final = 20
 _SOUND_SECONDS: Final = 0.25  # of sound, in all parts together: with less it is silent, a click is no voice
 SLOWEST_RATE: Final = 4000  # samples a second of the poorest speech; a file that claims fewer is shorter
@@ -144,7 +144,7 @@ class _Decoding:
             self.packets = next((1 for packet in self._read(self._stream) if packet.size), 0)
             return
         decoder = self._decoder(self._stream)
-        ends = time.monotonic() + DECODING_SECONDS
+        ends = time.process_time() + DECODING_SECONDS
         for packet in self._read(self._stream):
             try:
                 frames = decoder.decode(packet)
@@ -156,7 +156,7 @@ class _Decoding:
             for frame in frames:
                 self.seconds += frame.samples / max(frame.sample_rate, SLOWEST_RATE)
                 yield frame
-            if self.seconds >= LONGEST_DECODED or time.monotonic() >= ends:
+            if self.seconds >= LONGEST_DECODED or time.process_time() >= ends:
                 self.whole = False
                 return
 
@@ -289,7 +289,7 @@ class _Speech:
     def add(self, frame: AudioFrame) -> None:
         if self._detector is None:
             return
-        began = time.monotonic()
+        began = time.process_time()
         try:
             heard = self._resampler.resample(frame)
         except ValueError:  # the recording changed its rate or its channels
@@ -301,7 +301,7 @@ class _Speech:
         for start in range(0, len(self._samples) - step + 1, step):
             self._windows += self._detector.process(self._samples[start : start + step]) >= _VOICE
         del self._samples[: len(self._samples) // step * step]
-        self._left -= time.monotonic() - began
+        self._left -= time.process_time() - began
         if self._left <= 0:
             self._detector = None
 
