@@ -68,7 +68,7 @@ botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 hypothesis_settings.register_profile(
     "suite", deadline=None, derandomize=True, phases=[phase for phase in Phase if phase is not Phase.shrink]
 )
-hypothesis_settings.register_profile("fuzz", deadline=None, max_examples=5_000)  # make fuzz
+hypothesis_settings.register_profile("fuzz", deadline=None, max_examples=2_000)  # make fuzz
 hypothesis_settings.load_profile("suite")
 """The same examples at each run, and a failure as it was found: on a slow machine shrinking takes minutes.
 
