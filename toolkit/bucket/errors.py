@@ -120,7 +120,7 @@ class Server:
             return self._unavailable(Message("is overloaded or failing ({} {})", status, code))
         code = "301" if status == 301 else code
         if code in REFUSALS:
-            # Where one object is refused so, all are: no reader goes on to the next one.
+            # One object that is refused so stands for all: no reader goes on to the next one.
             kind = BucketUnavailable if operation == "GetObject" else BucketError
             return kind(REFUSALS[code], self.name, self.named_by)
         if code == "InvalidObjectState":

@@ -55,7 +55,7 @@ def inspect_file(path: Path) -> Inspected:
 SECONDS: Final = 60  # of the processor that the inspection of one file may take
 _STANDSTILL: Final = 600  # seconds by the clock after which the machine is to blame, and not the file
 _SENT: Final = frozenset(-number for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
-"""How a process ends that somebody else ended, or the system for want of memory."""
+"""The exit codes of a process that somebody else ended, or the system for want of memory."""
 
 _START_SECONDS: Final = 60
 _MODULE: Final = "toolkit.evidence.inspection"
