@@ -58,7 +58,7 @@ def main(scale):
     """Print the measurements with their ratios."""
     with own_database() as (database, home):
         sales = max(100, round(SALES * scale))
-        fill(database, sales, custody=False)
+        fill(database, sales)
         print(f"{sales:,} sales, about {sales * 5 // 2:,} evidence records{'seconds':>14}{'sales/s':>12}  ratio")
         floor, by_hand = (None, None) if sales > LARGE else _floors(database, home, sales)
         observed = timed(lambda: observe_service(database.at(lambda: NOW)))

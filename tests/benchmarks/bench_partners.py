@@ -39,7 +39,7 @@ def main(scale):
     """Print what the command took."""
     with own_database() as (database, home):
         partners = max(2, round(_PARTNERS * scale))
-        fill(database, max(100, round(_SALES * scale)), custody=False)
+        fill(database, max(100, round(_SALES * scale)))
         lose_recordings(database)
         with database.transaction() as connection:
             connection.execute(sa.text("SET LOCAL session_replication_role = replica"))

@@ -17,7 +17,7 @@ def main(scale):
     """Print what the report took."""
     with own_database() as (database, home):
         sales = max(100, round(_SALES * scale))
-        fill(database, sales, custody=False)
+        fill(database, sales)
         lose_recordings(database)
         folder = made_audit(database.at(lambda: NOW), home).folder
         environ = {**os.environ, "TOOLKIT_HOME": str(home)}

@@ -17,18 +17,17 @@ def statements(name):
 _SQL = statements("made_sales.sql")
 
 
-def fill(database, sales, *, custody=True):
+def fill(database, sales):
     """Made-up sales: all groups and types, files of the right kind and some that are not, some unexamined.
 
-    Without the events of the custody log, which no audit reads, the tables get their indexes when they are full.
+    The events of the custody log come with them, without triggers; tables get their indexes when they are full.
     """
     with database.transaction() as begun:
-        made, indexes = raw(begun), []
-        if not custody:
-            made.execute("SET LOCAL session_replication_role = replica; SET LOCAL maintenance_work_mem = '512MB'")
-            made.execute(_SQL["emptied"].encode())  # no log is written for what a new file of a table gets
-            indexes = made.execute(_SQL["indexes"].encode()).fetchall()
-            made.execute("; ".join(f"DROP INDEX {name}" for name, _ in indexes).encode())
+        made = raw(begun)
+        made.execute("SET LOCAL session_replication_role = replica; SET LOCAL maintenance_work_mem = '512MB'")
+        made.execute(_SQL["emptied"].encode())  # no log is written for what a new file of a table gets
+        indexes = made.execute(_SQL["indexes"].encode()).fetchall()
+        made.execute("; ".join(f"DROP INDEX {name}" for name, _ in indexes).encode())
         made.execute(_SQL["sales"].replace(":sales", str(sales)).encode())
         made.execute("; ".join(f"{definition}" for _, definition in indexes).encode())
     settle(database)

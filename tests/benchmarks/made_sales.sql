@@ -2,13 +2,13 @@
 
 -- name: emptied
 TRUNCATE clients, sales, evidences, audit.sale_observations, audit.evidence_observations,
-         audit.object_observations, audit.content_checks CASCADE
+         audit.object_observations, audit.content_checks, audit.custody_events CASCADE
 
 -- name: indexes
 SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid)
 FROM pg_index JOIN pg_class AS filled ON filled.oid = indrelid
 WHERE relname IN ('evidences', 'sale_observations', 'evidence_observations', 'object_observations',
-                  'content_checks')
+                  'content_checks', 'custody_events')
   AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
 
 -- name: no_recordings
@@ -61,3 +61,15 @@ SELECT seen.id,
        CASE WHEN random() < 0.005 THEN 'DAMAGED' END,
        CASE WHEN random() < 0.9 THEN encode(sha256(key::bytea), 'hex') END, '2026-11-20'
 FROM audit.object_observations AS seen JOIN evidences ON object_key = key WHERE random() < 0.97;
+INSERT INTO audit.custody_events (kind, happened_at, detail)
+SELECT kind, requested_at, jsonb_build_object('evidence', id, 'record', audit.sha256_hex(sale_id || file_name))
+FROM evidences, (VALUES ('ASKED'), ('ISSUED')) AS told (kind)
+UNION ALL
+SELECT CASE WHEN gone_at IS NULL THEN 'UPLOADED' ELSE 'GONE' END, seen_at, jsonb_build_object('observation', id)
+FROM audit.object_observations
+UNION ALL
+SELECT 'COMPLETED', completed_at, jsonb_build_object('sale', audit.sha256_hex(sale_id), 'files', files)
+FROM sales JOIN (
+    SELECT sale_id, jsonb_agg(jsonb_build_object('evidence', id)) AS files FROM evidences GROUP BY sale_id
+) AS evidence ON sale_id = sales.id
+WHERE completed_at IS NOT NULL;
