@@ -18,7 +18,6 @@ lies in the folder itself, earlier ones beneath it in ``history/<moment>``.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import count
@@ -47,9 +46,6 @@ FORMATS: Final[dict[str, Callable[[Report, Path], None]]] = {
 MANIFEST: Final = "manifest.json"
 HISTORY: Final = "history"
 
-_AT_ONCE: Final = 2
-"""Formats that are written at the same time: much of a workbook is made without Python, others with it."""
-
 
 def write_report(
     report: Report, out: Path, *, progress: Progress | None = None, witness: Witness | None = None
@@ -77,9 +73,10 @@ def write_report(
     names = {name: report.file_name(name) for name in report.formats}
     told = progress or Progress()
     try:
-        with PrivateFolder(out) as draft, ThreadPoolExecutor(_AT_ONCE) as threads:
+        with PrivateFolder(out) as draft:
             told.begin("Writing the report", len(names), "files")
-            for _ in threads.map(lambda name: FORMATS[name](report, draft / names[name]), names):
+            for name, file in names.items():
+                FORMATS[name](report, draft / file)
                 told.advance(1)
             told.end()
             digests = {name: digest_of(draft / name) for name in names.values()}

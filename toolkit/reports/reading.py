@@ -73,7 +73,7 @@ def read_audited(
         completed=table(_COMPLETED, facts.as_of).astype(object) if with_work else nothing,
         reviews=_reviews(audit) if with_work else Reviews(),
         records=audit.sql(_RECORDS, cases),
-        events=audit.sql("SELECT * FROM events WHERE sale_id IN (SELECT unnest($1::text[]))", cases),
+        events=audit.sql("FROM events"),
         today=today,
         partner=partner,
         cpf_shown=cpfs is not None,
