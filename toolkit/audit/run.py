@@ -8,7 +8,7 @@ should a process die in between, the next audit of this database finishes it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -21,6 +21,7 @@ import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlalchemy as sa
+from psycopg.rows import dict_row
 from sqlalchemy import Connection
 
 from toolkit.atomic_files import PrivateFolder
@@ -62,7 +63,7 @@ from toolkit.contract.people import mask_cpf
 from toolkit.contract.service_rows import code_of
 from toolkit.contract.waivers import Waiver
 from toolkit.database.belonging import check_replica
-from toolkit.database.connection import Database, Lock, among, take
+from toolkit.database.connection import Database, Lock, among, raw, take
 from toolkit.database.observation_clock import final_moment, wait_for
 from toolkit.database.observations import ServiceReading, last_reading
 from toolkit.database.service import clients
@@ -72,8 +73,6 @@ from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.evidence.records import TIME_LINES, by_indexes, withdrawals_at
 from toolkit.log.sealing import newest_checkpoint
 from toolkit.privacy.persons import requests_at
-
-_AT_ONCE: Final = 2_000  # sales whose time lines are read at once
 
 
 def make_audit(
@@ -307,7 +306,7 @@ def write_lists(
     rows = {"withdrawals": withdrawn, "waivers": asked, "file_findings": odd}
     rows["clients"] = _masked(snapshot, session)
     by_indexes(snapshot)
-    rows["events"] = list(_events(snapshot, session, moment))
+    rows["events"] = _events(snapshot, session, moment)
     session.execute(copy_to(AS_WRITTEN, folder / "reviews.parquet"))
     for name, each in rows.items():
         table = pa.Table.from_pylist(each, _LISTS[name])
@@ -326,12 +325,11 @@ def _masked(snapshot: Connection, session: Any) -> list[dict[str, str]]:
     return [{"client_id": client_id, "cpf": found[client_id]} for client_id in sorted(found)]
 
 
-def _events(snapshot: Connection, session: Any, moment: datetime) -> Iterator[dict[str, Any]]:
-    """Yield the events of the records of the first sales that reports list, by sale and in their order."""
+def _events(snapshot: Connection, session: Any, moment: datetime) -> list[dict[str, Any]]:
+    """Return the events of the records of the first sales that reports list, by sale and in their order."""
     sales = [sale_id for (sale_id,) in session.execute(_CASES).fetchall()]
-    for start in range(0, len(sales), _AT_ONCE):
-        given = {"sales": sales[start : start + _AT_ONCE], "moment": moment}
-        yield from (each._asdict() for each in snapshot.execute(sa.text(TIME_LINES), given))
+    rows = raw(snapshot).cursor(binary=True, row_factory=dict_row)
+    return rows.execute(TIME_LINES, {"sales": sales, "moment": moment}).fetchall()
 
 
 _LISTED: Final = f"SELECT * FROM verdicts WHERE {TO_TELL}"

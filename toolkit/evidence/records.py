@@ -283,11 +283,11 @@ _TIME_LINE: Final = f"""
 TIME_LINES: Final = f"""
     WITH record AS (
         SELECT evidence_id AS id, object_key AS key, sale_id FROM audit.evidence_observations
-        WHERE sale_id = ANY (:sales) AND seen_at <= :moment AND (gone_at IS NULL OR gone_at > :moment)
+        WHERE sale_id = ANY (%(sales)s) AND seen_at <= %(moment)s AND (gone_at IS NULL OR gone_at > %(moment)s)
     ),
     {_EVENTS}
     SELECT sale_id, CAST(evidence AS text) AS evidence_id, happened_at, kind FROM event
-    WHERE happened_at <= :moment
+    WHERE happened_at <= %(moment)s
     ORDER BY sale_id COLLATE "C", happened_at, id, evidence
 """
 
