@@ -18,13 +18,11 @@ WHERE gone_at IS NULL AND key IN (SELECT object_key FROM evidences WHERE evidenc
 -- name: sales
 SELECT setseed(0.5);
 INSERT INTO clients (id, cpf, number_on_dealership, enrollment, first_name, last_name, birthdate, created_at)
-SELECT ('00000000-0000-0000-0000-' || lpad(i::text, 12, '0'))::uuid, lpad(i::text, 11, '0'), '1', '1', 'Ana',
-       'Souza', '1980-01-01', '2026-01-01'
-FROM generate_series(0, 999) AS i;
+SELECT md5(i::text)::uuid, lpad(i::text, 11, '0'), '1', '1', 'Ana', 'Souza', '1980-01-01', '2026-01-01'
+FROM generate_series(1, :sales) AS i;
 INSERT INTO sales (id, client_id, utility_group, is_client_financial_responsible, partner, created_at,
                    completed_at)
-SELECT 'S-' || i, ('00000000-0000-0000-0000-' || lpad((i % 1000)::text, 12, '0'))::uuid,
-       (ARRAY['A', 'B', 'C', 'D'])[1 + i % 4], i % 4 <> 0, 'partner ' || i % 20,
+SELECT 'S-' || i, md5(i::text)::uuid, (ARRAY['A', 'B', 'C', 'D'])[1 + i % 4], i % 4 <> 0, 'partner ' || i % 20,
        timestamptz '2026-11-20' - i % 200 * interval '1 day',
        CASE WHEN i % 5 = 0 THEN timestamptz '2026-11-20' END
 FROM generate_series(1, :sales) AS i;
