@@ -9,6 +9,7 @@ from importlib.resources import files
 import pytest
 import sqlalchemy as sa
 
+from tests.support.audits import audited
 from tests.support.evidence_files import pdf, silence, tone
 from tests.support.uploaded_sales import MONDAY, PDF, add_record, add_sale, execute, partner_of, rows
 from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
@@ -277,6 +278,21 @@ def test_a_withdrawal_is_told_although_the_service_deleted_the_record(database, 
         [told] = withdrawals_at(connection, clock.now)
         assert (told.sale_id, told.evidence_id, told.approved_by) == ("sale-1", evidence_id, "Rui")
         assert not withdrawals_at(connection, clock.now - timedelta(days=9))
+
+
+def test_a_withdrawal_stays_with_the_file_in_another_sale_and_the_past_with_what_was_seen(
+    database, sync, clock, evidence_id
+):
+    add_sale(database, "sale-2")
+    ask(database, evidence_id)  # nobody had read the record before
+    reasons = []
+    for moved in ("sale_id = 'sale-2'", "object_key = 'another'", "sale_id = 'sale-1'"):
+        clock.now += timedelta(days=1)
+        execute(database, f"UPDATE evidences SET {moved}")
+        sync()
+        reasons.append(max(audited(database).rows["reasons"], key=lambda each: "|N" not in each))
+    assert reasons == [f"NEVER_REQUESTED|{each}" for each in ("WITHDRAWN", "EXPIRED", "WITHDRAWN")]
+    assert reasons[1] in {*audited(database, as_of=clock.now - timedelta(days=1)).rows["reasons"]}
 
 
 def test_it_waits_for_whoever_holds_the_sale(database, clock, evidence_id):

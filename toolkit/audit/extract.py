@@ -252,7 +252,7 @@ def _records(moment: datetime) -> sa.Select[Any]:
     record, seen, taken = tables.evidence_observations, tables.object_observations, tables.withdrawals
     under = sa.select(seen).where(valid_at(seen, moment)).subquery("under")
     ended = sa.exists().where(seen.c.key == record.c.object_key, stamped_by(seen.c.gone_at, moment))
-    of_record = withdrawal_of(*record.c["evidence_id", "sale_id", "object_key"])
+    of_record = withdrawal_of(*record.c["evidence_id", "sale_id", "object_key"], moment=moment)
     withdrawn = of_record, stamped_by(taken.c.withdrawn_at, moment)
     query: sa.Select[Any] = sa.select(
         record.c.id.label("record"),

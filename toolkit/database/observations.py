@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -270,12 +271,12 @@ def rows_behind(connection: Connection, relation: str) -> int:
     return sum(connection.execute(each).scalar_one() for each in counts)
 
 
-def observe_sales(connection: Connection, sale_id: str | None = None) -> int:
-    """Note and count changes of the sales alone, or of one of them, inside the transaction that wrote them."""
-    return sum(_observe(connection, "sales", stamp(connection), sale_id))
+def observe(connection: Connection, relation: str, only: str | UUID | None = None) -> int:
+    """Note and count changes of ``sales`` or ``records`` alone, or of the one with this id, in the transaction."""
+    return sum(_observe(connection, relation, stamp(connection), only))
 
 
-def _observe(connection: Connection, relation: str, now: datetime, only: str | None = None) -> sa.Row[Any]:
+def _observe(connection: Connection, relation: str, now: datetime, only: str | UUID | None = None) -> sa.Row[Any]:
     """Close the observations that no longer hold, and open one for each row that has none.
 
     The rows are read by statements that only read, so that the server may share them among processes.
@@ -430,7 +431,9 @@ def stamped_by(stamp: sa.ColumnElement[Any], moment: datetime | None) -> sa.Colu
     return sa.true() if moment is None else stamp <= moment
 
 
-def withdrawal_of(evidence_id: Any, sale_id: Any, object_key: Any) -> sa.ColumnElement[bool]:
+def withdrawal_of(
+    evidence_id: Any, sale_id: Any, object_key: Any, *, moment: datetime | None = None
+) -> sa.ColumnElement[bool]:
     """Tell the withdrawal of a record: of this sale, or of this file, where the service gave it another sale.
 
     A service that was restored gives ids again: a record of another sale and another file is another record.
@@ -440,6 +443,7 @@ def withdrawal_of(evidence_id: Any, sale_id: Any, object_key: Any) -> sa.ColumnE
         known.evidence_id == withdrawals.c.evidence_id,
         known.sale_id == withdrawals.c.sale_id,
         known.object_key == object_key,
+        stamped_by(known.seen_at, moment),
     )
     of_sale = sa.or_(withdrawals.c.sale_id == "", withdrawals.c.sale_id == sale_id)
     return sa.and_(withdrawals.c.evidence_id == evidence_id, sa.or_(of_sale, of_file))

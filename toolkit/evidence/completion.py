@@ -15,7 +15,7 @@ from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import stamp
-from toolkit.database.observations import observe_sales
+from toolkit.database.observations import observe
 from toolkit.database.service import one_row, sales
 from toolkit.errors import BucketError, BucketUnavailable, WriteRefused
 from toolkit.evidence.access import one_sale
@@ -102,7 +102,7 @@ def complete_sale(
                     *(database.service.source or "service.sql", sale_id),
                 )
             if changed and others == [sale, records] and _still_there(bucket, files):
-                observe_sales(connection, sale_id)
+                observe(connection, "sales", sale_id)
                 detail = {"sale": sale_id, "files": _versions(files, completed_at)}
                 record_event(connection, CustodyEvent.COMPLETED, stamp(connection), detail)
                 return Completion(sale_id, completed_at, False, verdict)

@@ -20,7 +20,7 @@ from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import stamp
-from toolkit.database.observations import first_fault, latest_look, valid_at, withdrawal_of
+from toolkit.database.observations import first_fault, latest_look, observe, valid_at, withdrawal_of
 from toolkit.database.service import evidences, same
 from toolkit.database.tables import (
     evidence_observations,
@@ -369,6 +369,7 @@ def withdraw(
             raise WithdrawalRefused(
                 "The record was withdrawn before, at {}.", before.isoformat(timespec="seconds")
             )
+        observe(connection, "records", evidence_id)  # the withdrawal stays with its file in another sale, too
         at = stamp(connection)
         taken = Withdrawal(evidence_id, found.sale_id, reason, withdrawn_by, approved_by, at)
         connection.execute(sa.insert(withdrawals), asdict(taken) | {"account": database.account})

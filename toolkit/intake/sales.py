@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import array
 
 from toolkit.contract.resources import SaleRecord
 from toolkit.database.connection import Database, Lock, copy_rows, take
-from toolkit.database.observations import OBSERVED, observe_sales
+from toolkit.database.observations import OBSERVED, observe
 from toolkit.database.service import clients, create_new, sales
 from toolkit.errors import InvalidField, WriteRefused
 from toolkit.intake.headings import Headings
@@ -97,7 +97,7 @@ def load_sales(
             changed = database.service.run(connection, "add_sales")
             if changed < len(differing) and connection.execute(_TAKE_OUT_SAME).rowcount < len(differing):
                 raise WriteRefused("add_sales left sales as they were. Nothing was changed.")
-        if write and min(observe_sales(connection), changed) > len(differing):
+        if write and min(observe(connection, "sales"), changed) > len(differing):
             raise WriteRefused("add_sales changed other sales, too. Nothing was changed.")
     files = table.hand_back(rejected, out, language)
     new = sum(not each.fields for each in differing)
