@@ -142,6 +142,8 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     assert "nothing that may be erased. V-2: held: lawsuit 0001" in refused.err
     alone = (*PEOPLE[:4], "--approved-by", "ana souza")
     assert "two people" in office.asked("erase", *alone, cpf="52998224725", ends=1).err
+    asked = ("-q", "findings", "--as-of", before, "--json")
+    known = run(*asked, ends=3).told["findings"]
     assert "Erased" in office.asked("erase", *PEOPLE, "--look-in", office.work, cpf="52998224725").out
     assert left_of(office, s3, bucket, OF_MARIA) == []
     assert len(left_of(office, s3, bucket, OF_JOAO)) > 4
@@ -165,6 +167,8 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     assert (document["sales"], document["compliant"]) == (1, 1)
     document = run("-q", "audit", "--as-of", before, "--json").told
     assert (document["sales"], document["compliant"]) == (2, 2)
+    again = [each | {"id": ""} for each in run(*asked, ends=3).told["findings"]]
+    assert sorted(again, key=str) == sorted((each | {"id": ""} for each in known), key=str)
     run("-q", "report", "--out", tmp_path / "after", "--format", "csv,json")
     known = VerifierKey.parse((tmp_path / "after" / "log.vkey").read_text())
     for folder in (office.before, tmp_path / "after"):

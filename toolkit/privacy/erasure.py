@@ -25,6 +25,7 @@ from toolkit.atomic_files import sync
 from toolkit.bucket.client import Bucket, ask_each
 from toolkit.contract.events import ERASED, HIDDEN, CustodyEvent
 from toolkit.contract.fields import stated
+from toolkit.contract.findings import finding_id
 from toolkit.contract.privacy import PrivacyPlan
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, among, take
@@ -318,6 +319,11 @@ def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UU
         "names": list(names.values()),
         "hidden": sorted({name for fields in HIDDEN.values() for name in fields}),
     }
+    ids = {
+        finding_id(code, key, sale): finding_id(code, names[key], sale)
+        for code, sale, key in connection.execute(sa.text(_NAMED_BY_KEYS), given)
+    }
+    given |= {"known": list(ids), "ids": list(ids.values())}
     changed = {name: connection.execute(sa.text(each), given).rowcount for name, each in _STATEMENTS.items()}
     _erase_rows(connection, erasure)
     plain = {"erasure": str(erasure.id), "records": len(records), "objects": len(keys)}
@@ -350,6 +356,19 @@ def _erase_rows(connection: Connection, erasure: Erasure) -> None:
         if any((connection.scalar(each) or 0) < count for each, count in zip(others, before, strict=True)):
             raise DatabaseError("{} deleted rows of others, too. Nothing was changed.", statement)
 
+
+_NAMED_BY_KEYS: Final = """
+    SELECT DISTINCT code, sale_id, object_key
+    FROM audit.finding_observations JOIN audit.evidence_observations USING (sale_id)
+    WHERE sale_id = ANY(CAST(:sales AS text[])) AND object_key = ANY(CAST(:keys AS text[]))
+"""
+"""The findings whose ids may be made of the keys of objects: of the keys of now, a past moment makes others."""
+
+_FINDINGS: Final = """
+    UPDATE audit.{} AS seen SET finding_id = erased.id {}
+    FROM unnest(CAST(:known AS uuid[]), CAST(:ids AS uuid[])) AS erased (known, id)
+    WHERE seen.finding_id = erased.known
+"""
 
 _STATEMENTS: Final = {
     "events": """
@@ -407,5 +426,7 @@ _STATEMENTS: Final = {
             SELECT finding_id FROM audit.finding_observations WHERE sale_id = ANY(CAST(:sales AS text[]))
         )
     """,
+    **{each: _FINDINGS.format(each, "") for each in ("told_findings", "finding_answers")},
+    "findings": _FINDINGS.format("finding_observations", ", gone_at = coalesce(gone_at, :now)"),
 }
 """The changes of the toolkit's own tables; events first, which are found by the keys."""
