@@ -19,7 +19,8 @@ LATE_BY: Final = timedelta(minutes=15)
 """The time after the end of its credentials in which a file may be written by an upload that began before."""
 
 _RIGHT: Final = {str(each): {FileKind.AUDIO: "audio/"}.get(of, "application/pdf") for each, of in KIND_OF.items()}
-"""The beginning of the media type of a file of the right kind."""
+_FITS: Final = f"starts_with(media_type, MAP {_RIGHT}[evidence_type])"
+"""True of a file of the right kind; another is unusable, whatever else is odd about it."""
 
 NEUTRAL_TYPES: Final = ("binary/octet-stream", "application/octet-stream")
 """Media types with which servers store what was posted without any: a browser shows none of them."""
@@ -155,7 +156,7 @@ _FINDERS: Final = {
         FROM acting
         WHERE NOT starts_with(media_type, 'audio/') AND len(parts) > 0
     """,
-    IntegrityProblem.BLANK_DOCUMENT: _with(ActivePart.BLANK),
+    IntegrityProblem.BLANK_DOCUMENT: _with(ActivePart.BLANK, of=_FITS),
     IntegrityProblem.STORED_TYPE_DIFFERS: f"""
         SELECT {_OF_FILE}, format('declared {{}}, stored as {{}}', declared, stored_type)
         FROM looked
@@ -205,11 +206,11 @@ _FINDERS: Final = {
         SELECT {_OF_FILE}, format('declared {{}}, is {{}}', declared, media_type)
         FROM looked
         WHERE position('/' IN declared) > 0 AND differ(declared, media_type)
-          AND starts_with(media_type, MAP {_RIGHT}[evidence_type])
+          AND {_FITS}
     """,
     IntegrityProblem.EXTERNAL_LINK: _with(ActivePart.LINK),
-    IntegrityProblem.NO_SPEECH: _with(ActivePart.NO_SPEECH),
-    IntegrityProblem.SILENCE_UNKNOWN: _with(ActivePart.UNCLEAR, "media_type", "starts_with(media_type, 'audio/')"),
+    IntegrityProblem.NO_SPEECH: _with(ActivePart.NO_SPEECH, of=_FITS),
+    IntegrityProblem.SILENCE_UNKNOWN: _with(ActivePart.UNCLEAR, "media_type", _FITS),
     IntegrityProblem.OBJECT_WITHOUT_RECORD: f"""
         SELECT [key], NULL, NULL, '' FROM without_record WHERE regexp_full_match(key, '{LAYOUT.pattern}')
     """,
