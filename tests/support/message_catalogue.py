@@ -54,7 +54,7 @@ _SAYS = {
 }
 """The calls that say something to people, and the places of its texts."""
 
-_DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark", "_grid", "why", "_wrong_rows"), range(9))
+_DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark", "_grid", "_why", "_wrong_rows"), range(9))
 
 _OF_SETTINGS = dict.fromkeys(("SettingsError", "ToolkitError"), (0,))
 """What the HTTP interface says to those who start it; all else it says to programs."""

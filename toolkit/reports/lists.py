@@ -287,8 +287,7 @@ BESIDE: Final[Mapping[str, List]] = {
         {"Sale": 1.3, "Finding": 2.0, "Weight": 0.9, "Who has to act": 1.2, "Due": 1.3, "Days late": 0.8}
         | {"Partner": 1.2, "Told or answered": 1.3, "Remedy": 3.4},
         _open,
-        "Overdue ones first, then by deadline. Days late are business days. The last columns have the newest "
-        "answer of the partner, or the day on which it was told, and what to do.",
+        "Overdue ones first, then by deadline. Days late are business days.",
     ),
     "partners": List(
         "Partners",
