@@ -119,8 +119,7 @@ def test_the_example_gives_what_it_says(capsys):
 
 def test_the_make_targets_exist():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
-    assert set(re.findall(r"`make ([a-z]+)", README)) <= targets
-    assert {"run", "test", "check", "lab", "bench"} <= targets
+    assert set(re.findall(r"(?:`|\$ )make ([a-z]+)", README + text("CONTRIBUTING.md"))) <= targets
 
 
 def test_every_notebook_has_its_question():
@@ -154,7 +153,6 @@ def test_the_example_of_the_package_runs():
 def test_every_command_has_help(run, path):
     shown = run(*path, "--help", within={}).out
     assert "Usage: toolkit " + " ".join(path) in shown
-    assert len(shown.splitlines()) > 4
     assert re.search(r"^  Examples?:\n    \S", shown, re.MULTILINE)
     assert not re.search(r"\w\.\.\.$", shown.replace("ARGS]...", "").partition("Commands:")[2], re.MULTILINE)
 

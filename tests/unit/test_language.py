@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from itertools import count
+from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -23,6 +24,7 @@ from toolkit.contract.waivers import read_waiver
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, UnreadableFile
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk
+from toolkit.kit.audits import due_of
 from toolkit.kit.shown import figures
 from toolkit.kit.spoken import _, counted, format_error, set_language
 from toolkit.language import language
@@ -62,9 +64,7 @@ def test_a_translation_has_the_values_and_codes_of_its_message():
             assert set(named.findall(text)) in [set(named.findall(key)) for key in keys], message
 
 
-def test_numbers_days_and_plurals_are_those_of_the_language():
-    assert PORTUGUESE.number(1_234_567) == "1.234.567"
-    assert language("en").number(1_234_567) == "1,234,567"
+def test_days_and_plurals_are_those_of_the_language():
     assert PORTUGUESE.day(date(2026, 11, 20)) == "20/11/2026"
     moment = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
     assert PORTUGUESE.moment(moment, ZoneInfo("America/Sao_Paulo")) == "20/11/2026, 18:00 (UTC-03:00)"
@@ -132,6 +132,8 @@ def test_an_error_tells_moments_in_the_zone_that_is_set(zone, told):
 def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_is():
     set_language({})
     assert [counted(each, "sale") for each in (0, 1, 1200)] == ["0 sales", "1 sale", "1,200 sales"]
+    waived = SimpleNamespace(dueInBusinessDays=-2, overdue=False, dueAt=datetime(2026, 11, 20, tzinfo=UTC))
+    assert due_of(waived, UTC) == "late by 2 business days, 20 Nov 2026"  # whose deadline has passed
     assert figures("Erased", {"clients": 1, "sales": 2, "kept": 1}).text == "Erased: 1 client, 2 sales, 1 kept"
     set_language({"TOOLKIT_LANGUAGE": "pt-BR"})
     assert [counted(each, "sale") for each in (1, 1200)] == ["1 venda", "1.200 vendas"]

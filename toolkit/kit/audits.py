@@ -264,7 +264,8 @@ class AuditResult:
             raise InvalidInput("A status is one of {}, not {!r}.", ", ".join(FindingStatus), status)
         result, zone = self.numbers, self._zone
         found = result.findings if status is None else result.findings[result.findings["status"] == status]
-        listed = found if status == FindingStatus.RESOLVED else found[found["status"] != FindingStatus.RESOLVED]
+        active = found["status"].isin((FindingStatus.OPEN, FindingStatus.REOPENED))
+        listed = found[active] if status is None else found
         rows = []
         for row in tuples(listed.head(IN_A_NOTEBOOK)):
             due = due_of(row, zone)
@@ -278,14 +279,13 @@ class AuditResult:
         parts = _notes(self._report(result))
         parts.append(figures("Findings", facts | {"overdue": int(found["overdue"].sum())}))
         columns = ["id", "severity", "status", "code", "sale", "deadline", "owner"]
-        parts.append(table("To act on", columns, rows, total=len(listed)))
+        parts.append(table("Open findings" if status is None else "Findings", columns, rows, total=len(listed)))
         document = {
             "asOf": iso_exact(self.as_of, zone),
             "counts": result.finding_counts,
             "findings": finding_records(found, zone),
         }
-        active = found["status"].isin((FindingStatus.OPEN, FindingStatus.REOPENED)).any()
-        return Shown(found, parts, document, bool(active))
+        return Shown(found, parts, document, bool(active.any()))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
         parts, result = self.parts, self.numbers
@@ -329,7 +329,8 @@ def _notes(report: Report) -> list[Part]:
 def due_of(row: Any, zone: ZoneInfo) -> str:
     """Return when a finding is due, or by how much it is late."""
     days = counted(abs(int(row.dueInBusinessDays)), "business day")
-    text = f"{_('late by') if row.overdue else _('due in')} {days}, {on_day(row.dueAt.astimezone(zone))}"
+    late = row.overdue or row.dueInBusinessDays < 0  # a waived one is not overdue
+    text = f"{_('late by') if late else _('due in')} {days}, {on_day(row.dueAt.astimezone(zone))}"
     return Ordered(text, row.dueAt.timestamp())
 
 
