@@ -20,7 +20,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 .PHONY: help setup run test check format lab bench fuzz mutants reference audit-deps licences picture migration lock clean moved
 
 help: ## Show these targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(VENV)/.developed ## Create the environment in .venv from the hash-locked files
 

@@ -1,7 +1,7 @@
 """Notices to people by e-mail and webhook: numbers, codes and places, and no personal data.
 
 A notice is written in the transaction of what it tells, once for each channel, and delivered after that; what
-could not be delivered is tried again by every later start. The webhook's header ``X-Toolkit-Signature:
+could not be delivered is tried again by later starts. The webhook's header ``X-Toolkit-Signature:
 t=SECONDS,v1=HEX`` is the HMAC-SHA256, under the shared secret, of the seconds, a full stop and the body.
 """
 
