@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Final, Literal
 
 from toolkit.errors import NotInstalled
+from toolkit.message import Message
 
 Extra = Literal["audit", "embedded", "lab", "notebooks", "pdf", "serve", "spark", "speech"]
 
@@ -46,7 +47,7 @@ def require(extra: Extra, purpose: str) -> None:
     if missing:
         raise NotInstalled(
             "{} need {}, which this installation lacks: pip install 'evidence-toolkit[{}]'",
-            purpose,
+            Message(purpose),
             ", ".join(missing),
             extra,
         )

@@ -49,7 +49,7 @@ _SAYS = {
     **dict.fromkeys(("UsageError", "BadParameter", "show_table"), (0,)),
     **dict.fromkeys(("invalid", "InvalidField", "NotSent", "counted"), (1,)),
     "begin": (0, 2),
-    "unmask": (1,),
+    **dict.fromkeys(("require", "unmask"), (1,)),
     "case_of": (2,),
 }
 """The calls that say something to people, and the places of its texts."""
@@ -62,7 +62,7 @@ _OF_SETTINGS = dict.fromkeys(("SettingsError", "ToolkitError"), (0,))
 _TABLES = {"_OF_SALES", "_HEADINGS", "columns"}
 """Variables that hold the headings of a table."""
 
-_CODE = re.compile(r"[a-z]+[A-Z]\w*|[^a-z]*[a-z]?[^a-z]*|[ {}]*")
+_CODE = re.compile(r"[a-z]+[A-Z_]\w*|[^a-z]*[a-z]?[^a-z]*|[ {}]*")
 """The name of a column of the contract, or no word."""
 
 _OF_REPORTS = {"say": None, "text": None, "_": None, "count": (1, 2), "ngettext": (1, 2)}
@@ -144,7 +144,7 @@ def _of_tables():
     yield from (*AnswerOutcome, *ServiceChange, *Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
     yield from (NOT_MISLEADING, UNCLOSED, TOO_MANY, NOT_TEXT, IS_ROUNDED)
     yield from (posting.NOT_TRUSTED, checks.IS_ERROR, checks.IS_TOTAL)
-    yield from cli.OF_CLICK
+    yield from (*cli.OF_CLICK, *(purpose for _, purpose in cli._EXTRAS.values()))
     yield from (impossible for _, impossible in WRITES.values())
     # Said in loops over names.
     yield from ("new", "back again", "came and went", "resolved", "unknown", "changed", "not known", "FAILED")
