@@ -12,12 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-import openpyxl
 import pandas as pd
 import psycopg
 import pytest
 import sqlalchemy as sa
-from pypdf import PdfReader
 
 from tests.benchmarks.made_sales import fill
 from tests.conftest import FAST_FOLDER
@@ -308,11 +306,13 @@ def test_a_replica_judges_as_its_primary_does(run, cluster, operator, tmp_path):
     run("audit", ends=3, within=operator)
     with replica_of(cluster) as port:
         through = operator | {"DATABASE_READ_URL": at_port(operator, port, "reader")}
-        run("report", "--out", tmp_path / "now", "--format", "csv,html,xlsx,pdf", within=through)
+        run("report", "--out", tmp_path / "now", "--format", "csv,html", within=through)
         assert f"127.0.0.1:{port}/" in run("status", ends=None, within=through).out
         past = ("--as-of", datetime.now(UTC).isoformat(), "--format", "csv,json")
         for folder, environ in (("primary", operator), ("replica", through)):
             run("report", *past, "--out", tmp_path / folder, within=environ)
+        assert cluster.value("postgres", "SELECT pg_promote()", port)
+        assert "is not a replica of the one at" in run("audit", *past[:2], ends=1, within=through).err
     lists = [pd.read_csv(tmp_path / place / "missing-evidence.csv") for place in ("primary", "replica")]
     assert lists[1].pop("replica").str.fullmatch(rf"127.0.0.1:{port}/\w+, [0-9.]+ s behind").all()
     assert lists[0].equals(lists[1])
@@ -325,10 +325,6 @@ def test_a_replica_judges_as_its_primary_does(run, cluster, operator, tmp_path):
     lacking = "V-2" if "TOOLKIT_SERVICE_SQL" in operator else "S-2"
     assert f"\n{lacking}," in (tmp_path / "now" / "missing-evidence.csv").read_text()
     assert " s behind" in (tmp_path / "now" / "missing-evidence.html").read_text()
-    pages = PdfReader(tmp_path / "now" / "missing-evidence.pdf").pages
-    assert " s behind" in " ".join(" ".join(page.extract_text() for page in pages).split())
-    sheets = openpyxl.load_workbook(tmp_path / "now" / "missing-evidence.xlsx").worksheets
-    assert any(" s behind" in str(cell) for sheet in sheets for row in sheet.values for cell in row)
 
 
 def test_a_replica_that_is_behind_judges_no_other_moment(run, cluster, granted, night, monkeypatch):

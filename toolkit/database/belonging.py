@@ -123,16 +123,18 @@ def belong_to_service(connection: Connection, now: datetime) -> None:
 
 
 def check_replica(database: Database, replica: Database) -> None:
-    """Make sure that a replica is one of this database.
+    """Make sure that a replica is one of this database, or this database itself.
 
     Raises:
-        WrongService: it is another database.
+        WrongService: it is another database, or was promoted: it has a history of its own since.
     """
     with database.transaction() as here, replica.transaction() as there:
         this, other = (identity_of(each) for each in (here, there))
-    if not other.is_same(this):
+        started = {"at": here.scalar(sa.text("SELECT pg_postmaster_start_time()"))}
+        follows = there.scalar(sa.text("SELECT pg_is_in_recovery() OR pg_postmaster_start_time() = :at"), started)
+    if not (follows and other.is_same(this)):
         raise WrongService(
-            "The database at {} is not a replica of the one at {}; check DATABASE_READ_URL.",
+            "The database at {} is not a replica of the one at {}, or no more; check DATABASE_READ_URL.",
             replica.address,
             database.address,
         )
