@@ -35,6 +35,7 @@ from toolkit.database.service import clients, create_new, evidences, sales, serv
 from toolkit.database.tables import evidence_observations, new_id
 from toolkit.errors import BucketError, DatabaseError, PrivacyRefused, SaleNotFound
 from toolkit.log.events import record_event
+from toolkit.message import Message
 from toolkit.privacy.persons import SaleOfPerson, find_person, sales_of
 from toolkit.privacy.searching import forms_of
 
@@ -80,13 +81,8 @@ def plan_erasure(
     ids = [each.id for each in may_go]
     rows = _clients(connection, [row["id"] for row in person.clients] if person else [], ids)
     keys = _keys(connection, ids)
-    return ErasurePlan(
-        tuple(row["id"] for row in rows),
-        may_go,
-        kept,
-        keys,
-        needles=_needles(connection, rows, ids, keys),
-    )
+    needles = _needles(connection, rows, ids, keys)
+    return ErasurePlan(tuple(row["id"] for row in rows), may_go, kept, keys, needles=needles)
 
 
 def _clients(connection: Connection, ids: Sequence[UUID], sale_ids: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -263,15 +259,24 @@ def unlisted(connection: Connection, ledger: Path) -> int:
 
 
 def replay(database: Database, bucket: Bucket, ledger: Path) -> list[Erasure]:
-    """Carry the erasures of a ledger out again, of which something is in the database; return them."""
+    """Carry the erasures of a ledger out again, of which something is in the database; return them.
+
+    Where the bucket refuses one, the others are carried out before that is raised.
+    """
     database.service.require("erase_sales", "erase_clients")
     with database.transaction() as connection:
         check_bucket(connection, bucket)
         found = pending(connection, ledger)
+    refused = None
     for each in found:
-        with database.transaction() as connection:
-            _lock(connection, each)
-            _carry_out(connection, bucket, each, _keys(connection, each.sales))
+        try:
+            with database.transaction() as connection:
+                _lock(connection, each)
+                _carry_out(connection, bucket, each, _keys(connection, each.sales))
+        except BucketError as error:
+            refused = error
+    if refused is not None:
+        raise refused
     return found
 
 
@@ -286,7 +291,8 @@ def _carry_out(connection: Connection, bucket: Bucket, erasure: Erasure, keys: M
         for _ in ask_each(bucket.erase, [list(keys)]):
             pass
     except BucketError as error:
-        raise BucketError("{} The erasure is pending; take it up by: toolkit privacy replay", error) from error
+        told = Message("{} The erasure {} is pending; take it up by: toolkit privacy replay", error, erasure.id)
+        raise BucketError(told) from error
     present = _keys(connection, erasure.sales)
     if present.keys() <= keys.keys():
         _change_rows(connection, erasure, keys)
