@@ -165,8 +165,8 @@ def test_a_sale_that_is_deleted_while_credentials_are_asked_for_is_not_found(env
         assert asked.result().status_code == 404
 
 
-def test_a_server_whose_service_lost_a_column_is_not_ready_until_it_is_back(environ, database):
-    with serving(environ) as server, partner_of(server.url, None) as partner:
+def test_a_server_whose_service_lost_a_column_is_not_ready_and_one_of_another_writes_nothing(environ, database):
+    with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
 
         def is_ready():
             return partner.get("/ready").status_code == 200
@@ -177,6 +177,8 @@ def test_a_server_whose_service_lost_a_column_is_not_ready_until_it_is_back(envi
         assert partner.get("/ready").json()["database"] == "unavailable"
         execute(database, "ALTER TABLE sales RENAME COLUMN grp TO utility_group")
         wait_until(is_ready)
+        execute(database, "INSERT INTO audit.adopted_services (database, name, adopted_at) VALUES (1, '', now())")
+        wait_until(lambda: is_away(partner.post("/clients", json=CLIENT)))
 
 
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])

@@ -23,6 +23,7 @@ from toolkit.errors import (
     FindingNotFound,
     SaleNotFound,
     ToolkitError,
+    WrongService,
 )
 from toolkit.evidence.access import revoked_tokens
 from toolkit.extras import require
@@ -141,8 +142,11 @@ class Backend:
         """The database.
 
         Raises:
-            DatabaseUnavailable: it has not answered yet since the server started.
+            DatabaseUnavailable: it has not answered yet since the server started, or it is another one now, such
+                as a restored copy, into which nothing is written.
         """
+        if isinstance(self.database_watch.error, WrongService):
+            raise DatabaseUnavailable(str(self.database_watch.error))
         return self.database_watch.get()
 
     @property

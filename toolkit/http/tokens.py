@@ -53,7 +53,14 @@ def key_of(settings: Settings) -> tuple[Algorithm, str | PublicKey]:
         _check_secret(secret)
         return "HS256", secret
     if pem is not None and secret is None:
-        match public_key := _from_pem(pem):
+        try:
+            # Line breaks often reach an environment variable as the two characters \n.
+            public_key = load_pem_public_key(pem.replace("\\n", "\n").encode())
+        except (ValueError, UnsupportedAlgorithm):
+            raise SettingsError(
+                "{} is not a public key in PEM form (-----BEGIN PUBLIC KEY-----)", _PUBLIC
+            ) from None
+        match public_key:
             case RSAPublicKey() if public_key.key_size >= RSA_MIN_BITS:
                 return "RS256", public_key
             case EllipticCurvePublicKey(curve=SECP256R1()):
@@ -88,14 +95,6 @@ def _check_secret(secret: str) -> None:
             SECRET_MIN_VARIETY,
             MAKE_A_SECRET,
         )
-
-
-def _from_pem(pem: str) -> object:
-    try:
-        # Line breaks often reach an environment variable as the two characters \n.
-        return load_pem_public_key(pem.replace("\\n", "\n").encode())
-    except (ValueError, UnsupportedAlgorithm):
-        raise SettingsError("{} is not a public key in PEM form (-----BEGIN PUBLIC KEY-----)", _PUBLIC) from None
 
 
 CLOCK_SKEW: Final = 5
