@@ -221,6 +221,9 @@ def test_what_is_noted_by_a_clock_that_went_back_changes_no_earlier_audit(office
     made = office.kit.audit()
     office.clock.now -= timedelta(minutes=5)
 
+    office.kit.add_waiver(sale="V-LUZ-1", reason="late", owner="ana", approvedBy="rui", end="2026-03-11")
+    assert office.kit.waivers().result
+    assert office.kit.sale("V-LUZ-1").result.last_sync.finished_at > office.clock.now
     gap = made.findings.set_index("code")["id"]["MISSING_POV"]
     told = {"partner": "Sol", "answered_by": "rui"}
     keep_answer(database, made.audit, UUID(gap), FindingAnswer(answer="willCome", until="2099-01-01"), **told)

@@ -20,6 +20,7 @@ from toolkit.contract.findings import Verdict
 from toolkit.contract.rules import Evidence, Requirement, Sale, evaluate, requirements
 from toolkit.contract.waivers import Waiver
 from toolkit.database.connection import Database
+from toolkit.database.observation_clock import latest
 from toolkit.evidence.access import one_sale
 from toolkit.evidence.records import EvidenceRecord, TimeLine, records_seen, time_line
 
@@ -64,9 +65,9 @@ def sale_case(database: Database, sale_id: str, *, audit: Audit | None = None) -
     Raises:
         SaleNotFound: the service has no sale with this id.
     """
-    now = database.clock()
     findings = findings_of_sale(audit, sale_id)
     with database.snapshot() as connection:
+        now = latest(connection)
         sale = one_sale(connection, None, sale_id)
         records = records_seen(connection, sale_id, now)
         judged = Sale(sale.utility_group, sale.is_client_financial_responsible, sale.completed_at is not None)

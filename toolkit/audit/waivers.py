@@ -15,7 +15,7 @@ from toolkit.contract.fields import stated
 from toolkit.contract.toml_files import TomlTable, read_toml
 from toolkit.contract.waivers import FIELDS, Waiver, WaiverRequest, read_waiver
 from toolkit.database.connection import Database
-from toolkit.database.observation_clock import stamp
+from toolkit.database.observation_clock import latest, stamp
 from toolkit.database.tables import new_id, sale_observations, waiver_revocations, waivers
 from toolkit.errors import UnreadableFile, WaiverRefused
 from toolkit.message import Message, listed
@@ -81,9 +81,9 @@ def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_b
     return revoked_at
 
 
-def waivers_at(connection: Connection, moment: datetime) -> list[Waiver]:
-    """Return every waiver that had been added by then, the latest end first; what was revoked later is not yet."""
-    taken_back = waiver_revocations
+def waivers_at(connection: Connection, moment: datetime | None = None) -> list[Waiver]:
+    """Return every waiver that had been added by then or by now, the latest end first, as it was revoked then."""
+    taken_back, moment = waiver_revocations, moment or latest(connection)
     query = (
         sa.select(*waivers.c[*_REQUESTED, "id", "added_at"], *taken_back.c["revoked_at", "revoked_by", "reason"])
         .outerjoin(taken_back, sa.and_(taken_back.c.waiver_id == waivers.c.id, taken_back.c.revoked_at <= moment))

@@ -34,7 +34,7 @@ def stamp(connection: Connection) -> datetime:
     Raises:
         DatabaseError: the clock of this machine is far ahead of the server's.
     """
-    stands_at = _hold(connection)
+    stands_at = _stands_at(connection, held=True)
     moment = max(stands_at, checked(connection, database_of(connection).clock()))
     if moment > stands_at:
         _move(connection, moment)
@@ -49,9 +49,8 @@ def final_moment(database: Database, as_of: datetime | None = None) -> datetime:
     """
     with database.transaction() as connection:
         if connection.scalar(sa.text(_WRITES_NOTHING)):
-            stands_at: datetime = connection.execute(sa.select(observation_clock.c.stands_at)).scalar_one()
-            return min(as_of or database.clock(), stands_at - TICK)
-        stands_at = _hold(connection)
+            return min(as_of or database.clock(), _stands_at(connection) - TICK)
+        stands_at = _stands_at(connection, held=True)
         moment = as_of or max(stands_at, checked(connection, database.clock()))
         if moment >= stands_at:
             _move(connection, moment + TICK)
@@ -74,7 +73,7 @@ def wait_for(replica: Database, moment: datetime) -> float:
     started = time.monotonic()
     while True:
         with replica.transaction() as connection:
-            stands_at: datetime = connection.execute(sa.select(observation_clock.c.stands_at)).scalar_one()
+            stands_at = _stands_at(connection)
         waited = time.monotonic() - started
         if stands_at > moment:
             return waited
@@ -88,9 +87,14 @@ def wait_for(replica: Database, moment: datetime) -> float:
         time.sleep(_PAUSE)
 
 
-def _hold(connection: Connection) -> datetime:
-    query = sa.select(observation_clock.c.stands_at).with_for_update()
-    stands_at: datetime = connection.execute(query).scalar_one()
+def latest(connection: Connection) -> datetime:
+    """Return now, or where this machine's clock went back the moment up to which everything was stamped."""
+    return max(_stands_at(connection), database_of(connection).clock())
+
+
+def _stands_at(connection: Connection, *, held: bool = False) -> datetime:
+    query = sa.select(observation_clock.c.stands_at)
+    stands_at: datetime = connection.execute(query.with_for_update() if held else query).scalar_one()
     return stands_at
 
 

@@ -480,7 +480,7 @@ class Kit(Services):
         """List the waivers that hold or will hold; ``everything``: also those that ended or were revoked."""
         from toolkit.kit.audits import shown_waivers
 
-        found, today = self.database.run(waivers_at, self.clock()), self.today()
+        found, today = self.database.run(waivers_at), self.today()
         listed = [each for each in found if everything or each.state(today) in {"holds", "later"}]
         return shown_waivers(listed, today, self.settings.timezone)
 

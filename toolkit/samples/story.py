@@ -17,7 +17,7 @@ from toolkit.audit.run import make_audit
 from toolkit.audit.waivers import add_waivers, revoke_waiver, waivers_at
 from toolkit.bucket.file_store import DEFAULT_TYPE, S3Store
 from toolkit.contract.codes import missing_code
-from toolkit.contract.deadlines import Clock, wall_clock
+from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType, object_key
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.contract.waivers import WaiverRequest
@@ -153,7 +153,7 @@ class Telling:
 
     def _waive(self, day: int) -> None:
         # A telling that broke off may have been gone on with after something happened at the time of the wall.
-        known = {(each.sale_id, each.reason): each for each in self.database.run(waivers_at, wall_clock())}
+        known = {(each.sale_id, each.reason): each for each in self.database.run(waivers_at)}
         for sale in self.samples.sales:
             if sale.scenario.name not in WAIVERS:
                 continue
