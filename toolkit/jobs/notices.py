@@ -127,8 +127,10 @@ class NoticeSettings:
             for name, addresses in named.items():
                 if not addresses or not all(map(ADDRESS.fullmatch, addresses)):
                     raise SettingsError("{} must name e-mail addresses, as TOOLKIT_SMTP_HOST is set", name)
-            if (read.user is None) != (read.password is None):
-                raise SettingsError("TOOLKIT_SMTP_USER and TOOLKIT_SMTP_PASSWORD (or its _FILE) go together")
+            if (read.user is None) != (read.password is None) or not f"{read.user}{read.password}".isascii():
+                raise SettingsError(
+                    "TOOLKIT_SMTP_USER and TOOLKIT_SMTP_PASSWORD (or its _FILE) go together, without accents"
+                )
         if read.url is not None:
             if not is_webhook(read.url):
                 raise SettingsError("TOOLKIT_WEBHOOK_URL must begin with https:// unless it is on this machine")
