@@ -1,5 +1,6 @@
 """Write a file that only its owner may read, and that appears whole or not at all."""
 
+import errno
 import os
 import shutil
 import stat
@@ -64,7 +65,9 @@ class PrivateFolder:
     def __enter__(self) -> Path:
         return self.path
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, OSError) and error.filename is None and os.strerror(errno.ENOSPC) in str(error):
+            error.strerror, error.filename = error.strerror or str(error), str(self._parent)  # which disk
         if self.kept:
             self._lock.release()
         else:

@@ -198,6 +198,6 @@ def main(args: Sequence[str], environ: Mapping[str, str]) -> int:
         return WRONG_USAGE if isinstance(error, SettingsError) else FAILED
     except OSError as error:
         told = "{}: {}" if error.filename else "{}"
-        note("toolkit: {}", Message(told, error.strerror or str(error), error.filename))
+        note("toolkit: {}", Message(told, error.strerror or str(error), error.filename2 or error.filename))
         return FAILED
     return status if isinstance(status, int) else DONE

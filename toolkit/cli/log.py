@@ -105,16 +105,13 @@ def prove(kit: Kit, event: int, out: Path) -> None:
     proven = kit.database.run(prove_event, event)
     if proven is None:
         raise InvalidInput("No event {} is in the log; what is new is put into it by: toolkit log seal", event)
-    try:
-        if (out / ENTRY).exists() and (out / ENTRY).read_bytes() != proven[0]:
-            raise InvalidInput("{} has the proof of another event.", out)
-        with PrivateFolder(out) as draft:
-            for name, content in (files := bundle(*proven)).items():
-                (draft / name).write_bytes(content)
-            for name in files:
-                (draft / name).replace(out / name)
-    except OSError as error:
-        raise InvalidInput("{} cannot be written: {}", out, error.strerror or error) from None
+    if (out / ENTRY).exists() and (out / ENTRY).read_bytes() != proven[0]:
+        raise InvalidInput("{} has the proof of another event.", out)
+    with PrivateFolder(out) as draft:
+        for name, content in (files := bundle(*proven)).items():
+            (draft / name).write_bytes(content)
+        for name in files:
+            (draft / name).replace(out / name)
     show("{}: entry {:,} of {:,}", out, proven[1].index, proven[2].size)
 
 

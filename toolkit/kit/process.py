@@ -77,7 +77,7 @@ def operation(call: Callable[P, R]) -> Callable[P, R]:
                 return call(*args, **given)
         except OSError as error:
             told = "{}: {}" if error.filename else "{}"
-            raise InvalidInput(told, error.strerror or error, error.filename) from error
+            raise InvalidInput(told, error.strerror or error, error.filename2 or error.filename) from error
 
     return wrapped
 

@@ -40,20 +40,17 @@ def export_tiles(database: Database, out: Path, keys: LogKeys) -> tuple[SignedSt
         The state that was written, and the first thing in the database that does not fit it, if any.
 
     Raises:
-        InvalidInput: nothing is sealed yet, or the folder is not empty or cannot be made.
+        InvalidInput: nothing is sealed yet, or the folder is not empty.
     """
     with database.snapshot() as connection:
         signed = signed_state(connection)
-        try:
-            with PrivateFolder(out) as draft:
-                if any(each.name != draft.name for each in out.iterdir()):
-                    raise InvalidInput("{} is not empty.", out)
-                misfit = _write(connection, signed, draft / "log", keys)
-                for part in list((draft / "log").iterdir()):
-                    part.replace(out / part.name)
-            return signed, misfit
-        except OSError as error:
-            raise InvalidInput("{} cannot be written: {}", out, error.strerror or error) from None
+        with PrivateFolder(out) as draft:
+            if any(each.name != draft.name for each in out.iterdir()):
+                raise InvalidInput("{} is not empty.", out)
+            misfit = _write(connection, signed, draft / "log", keys)
+            for part in list((draft / "log").iterdir()):
+                part.replace(out / part.name)
+        return signed, misfit
 
 
 def read_tiles(folder: Path) -> tuple[ReadTile, int, list[str]]:
