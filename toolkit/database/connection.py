@@ -69,11 +69,15 @@ class Database(AbstractContextManager["Database"]):
             pool_size=pool_size,
             max_overflow=pool_size,
             pool_timeout=CONNECT_TIMEOUT,
-            connect_args={"connect_timeout": CONNECT_TIMEOUT, "application_name": "toolkit"},
+            # Of another encoding, texts could not be written, and those of SQL_ASCII would arrive as bytes.
+            connect_args={
+                "connect_timeout": CONNECT_TIMEOUT,
+                "application_name": "toolkit",
+                "client_encoding": "UTF8",
+            },
         )
         SERVICES[self.engine.dialect] = self.service
         sa.event.listen(self.engine, "connect", _prepare_session)
-        sa.event.listen(self.engine, "do_connect", _connect)
         sa.event.listen(self.engine, "checkout", _refuse_lost)
         self._errors = ErrorTranslation(
             self.address, embedded=embedded, secret=address.password, variable=variable
@@ -221,11 +225,6 @@ class _DayLoader(DateLoader):
 
 def _is_early(data: Buffer) -> bool:
     return bytes(data).startswith(b"-") or bytes(data).endswith(b"BC")
-
-
-def _connect(_: sa.Dialect, __: object, args: tuple[Any, ...], options: dict[str, Any]) -> psycopg.Connection[Any]:
-    """Connect; of another encoding, texts could not be written, and those of SQL_ASCII would arrive as bytes."""
-    return psycopg.connect(*args, **(options | {"client_encoding": "UTF8"}))
 
 
 def _refuse_lost(connection: psycopg.Connection[object], *_: object) -> None:

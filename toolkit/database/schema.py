@@ -100,11 +100,6 @@ def check(database: Database) -> None:
         describe(connection, database.service)
 
 
-def is_current(database: Database) -> bool:
-    """Tell whether ``upgrade`` has nothing to do."""
-    return database.run(revision) == newest_revision()
-
-
 def revision(connection: Connection) -> str | None:
     """Return the version of schema ``audit`` in this database, ``None`` where there is none."""
     if not sa.inspect(connection).has_table(_VERSION_TABLE, schema=tables.AUDIT):

@@ -105,7 +105,7 @@ class Services:
         try:
             if not database.embedded:
                 schema.check(database)
-            elif not schema.is_current(database):
+            elif database.run(schema.revision) != schema.newest_revision():
                 schema.upgrade(database, service_tables=True)
         except ToolkitError:
             database.dispose()
