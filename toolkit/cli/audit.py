@@ -114,7 +114,8 @@ def findings(_kit: Kit, /, judge: Callable[[], AuditResult], status: str | None)
     A finding keeps its id while it lives: the same gap of the same sale, the same oddity of
     the same file. It is open, waived, resolved or reopened (it was resolved, and is back).
     Its deadline is counted in business days of Brazil from the day on which it was last
-    opened; firstSeen is the first audit of now that saw it.
+    opened; firstSeen is the first audit without --as-of that saw it. Those that are open are
+    shown, others with --status, and all of them with --json.
 
     Examples:
       toolkit findings
@@ -139,8 +140,8 @@ def changes(kit: Kit, start: str, end: str | None, out: Path | None) -> Shown[An
     """Say which findings are new, resolved, reopened or still open between two moments.
 
     The findings of the first moment, without the resolved and with the new and reopened
-    ones, are those of the second. What the audits of now saw is compared, without looking
-    at anything again: a moment between two audits is answered by the earlier one.
+    ones, are those of the second. What audits without --as-of saw is compared, and nothing is
+    looked at again: a moment between two audits is answered by the earlier one.
 
     Examples:
       toolkit changes --from 2026-11-01 --to 2026-11-30

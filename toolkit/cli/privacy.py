@@ -62,7 +62,7 @@ def show_person(kit: Kit) -> Shown[Any]:
 
 
 @privacy.command(short_help="Write the full copy for a person into a ZIP.")
-@click.option("--out", type=NonEmptyPath(), default=".", help="Folder of the ZIP.")
+@click.option("--out", type=NonEmptyPath(), default=".", show_default=True, help="Folder of the ZIP.")
 @click.option("--reason", required=True, help="The reason; the custody log keeps it with your account.")
 @click.option("--with-files", is_flag=True, help="Add the files of the evidence; each is told as opened.")
 @pass_kit

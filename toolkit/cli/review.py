@@ -18,8 +18,8 @@ by_reviewer = click.option("--by", "reviewer", metavar="NAME", help="The reviewe
 def review() -> None:
     """Have people look at files: draw a sample, hand out the next file, keep the answers.
 
-    A file to which somebody gives a critical answer is a finding, REVIEW_FAILED. In JupyterLab the
-    notebook review shows one file after the other with its questions.
+    A file to which somebody gives a critical answer is a finding, REVIEW_FAILED. In JupyterLab
+    notebook 12_review shows one file after the other with its questions.
     """
 
 

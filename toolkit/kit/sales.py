@@ -194,7 +194,7 @@ def _file_facts(record: EvidenceRecord) -> list[str]:
         length += [counted(file.pages, "page")] if file.pages else []
         facts += [
             ", ".join([counted(file.size, "byte"), *length]),
-            f"{_('looked at')}: {_(file.coverage.text)}",
+            _(Message("looked at: {}", Message(file.coverage.text))),
         ]
         facts += [f"{_('by')} {', '.join(file.readers)} ({file.depth})"] if file.readers else []
         facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []
