@@ -354,7 +354,7 @@ BESIDE: Final[Mapping[str, List]] = {
         "Findings about files",
         {"Sales": 1.5, "Finding": 1.6, "Meaning": 3.0, "Where the files lie": 3.0},
         _file_findings,
-        "What is odd about the files themselves, the gravest first. They count until somebody withdraws a record.",
+        "What is odd about the files, the gravest first. Those of a record count until it is withdrawn.",
     ),
     "warned": List(
         "Compliant sales with a warning",
