@@ -87,11 +87,11 @@ fuzz: setup ## Broken requests and fifty kills by chance, the same for each SEED
 REFERENCE := import pathlib, pdoc, toolkit; \
 	vars(toolkit).update({name: getattr(toolkit, name) for name in toolkit.__all__}); \
 	pdoc.render.configure(docformat="google"); \
-	pdoc.pdoc("toolkit", "toolkit.errors", *map("toolkit.kit.{}".format, "one_sale services desk privacy".split()), \
+	pdoc.pdoc(*"toolkit toolkit.errors toolkit.audit.sale_case".split(), *map("toolkit.kit.{}".format, "services desk privacy".split()), \
 	output_directory=pathlib.Path("reference"))
 
 reference: setup ## The reference of the package in reference/, from its docstrings
-	$(RUN)/python -c '$(REFERENCE)'
+	$(RUN)/python -W error -c '$(REFERENCE)'
 
 audit-deps: setup ## Known vulnerabilities of the locked packages, by pip-audit (asks the package index)
 	$(UV) tool run pip-audit --disable-pip --require-hashes --requirement requirements.lock --requirement requirements-dev.lock
