@@ -122,7 +122,7 @@ class AuditResult:
 
         Raises:
             InvalidInput: ``since`` is no moment before it, or it was opened without a database.
-            NothingEvaluated: no audit had been made by then.
+            NothingEvaluated: no audit had been made by its moment.
         """
         if self._kit is None:
             raise InvalidInput(

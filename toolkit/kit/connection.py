@@ -315,7 +315,7 @@ class Kit(Services):
             until: the later one; now by default.
 
         Raises:
-            NothingEvaluated: no audit had been made by then.
+            NothingEvaluated: no audit had been made by the later one.
         """
         from toolkit.audit.changes import audits_until, changes_between
         from toolkit.kit.audits import shown_changes
