@@ -122,6 +122,7 @@ def left_of(office, s3, bucket, needles):
 OF_MARIA = ("52998224725", "529.982.247-25", "Quitéria", "71987654321", "maria@exemplo", "quiteria")
 OF_HER = {"rejected.csv", "rows.xlsx", "letter.pdf", "old.csv", "many.zip"}
 OF_HER |= {"plain.txt", "decomposed.txt", "called.txt"}
+OF_FILES = ("CONTENT_REUSED", "WRITTEN_LATE")
 OF_JOAO = ("11144477735", "Cândido", "21912345678", "joao@exemplo", "candido")
 
 
@@ -277,6 +278,18 @@ def test_a_sale_that_the_service_deleted_leaves_the_history_and_the_bucket(offic
     assert left_of(office, s3, bucket, ("quiteria",)) == []
     for sales in (["--sale", "V-1"], ["--sale", "V-1", "--sale", "V-2"]):
         assert "no sale with the id 'V-1'" in run("privacy", "erase", *sales, *PEOPLE, ends=1).err
+
+
+def test_a_record_leaves_the_sale_that_it_was_of_before_too(office, run, database, bucket, s3):
+    before = datetime.now(UTC).isoformat()
+    add_sale(database, "V-3")
+    execute(database, "UPDATE evidences SET sale_id = 'V-3' WHERE sale_id = 'V-1'")
+    run("bucket", "sync")
+    shutil.rmtree(office.work)
+    run("privacy", "erase", "--sale", "V-3", *PEOPLE)
+    assert left_of(office, s3, bucket, ("quiteria",)) == []
+    past = run("-q", "findings", "--as-of", before, "--json", ends=3).told
+    assert {each["code"]: each["status"] for each in past["findings"]} == dict.fromkeys(OF_FILES, "open")
 
 
 def test_a_sale_that_the_service_deleted_is_found_by_its_client(office, run, database, bucket, s3):

@@ -364,7 +364,7 @@ def withdraw(
             raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
         take(connection, Lock.SALE, found.sale_id)
         earlier = sa.select(withdrawals.c.withdrawn_at).where(withdrawal_of(evidence_id, *found))
-        before: datetime | None = connection.execute(earlier).scalar_one_or_none()
+        before: datetime | None = connection.scalar(earlier)  # two where it was of two sales
         if before is not None:
             raise WithdrawalRefused(
                 "The record was withdrawn before, at {}.", before.isoformat(timespec="seconds")

@@ -366,7 +366,8 @@ def _erase_rows(connection: Connection, erasure: Erasure) -> None:
 _NAMED_BY_KEYS: Final = """
     SELECT DISTINCT code, sale_id, object_key
     FROM audit.finding_observations JOIN audit.evidence_observations USING (sale_id)
-    WHERE sale_id = ANY(CAST(:sales AS text[])) AND object_key = ANY(CAST(:keys AS text[]))
+    WHERE object_key = ANY(CAST(:keys AS text[]))
+      AND (sale_id = ANY(CAST(:sales AS text[])) OR evidence_id = ANY(CAST(:records AS uuid[])))
 """
 """The findings whose ids may be made of the keys of objects: of the keys of now, a past moment makes others."""
 
@@ -402,7 +403,8 @@ _STATEMENTS: Final = {
         UPDATE audit.evidence_observations AS seen
         SET object_key = erased.name, gone_at = coalesce(gone_at, :now)
         FROM unnest(CAST(:keys AS text[]), CAST(:names AS text[])) AS erased (key, name)
-        WHERE seen.sale_id = ANY(CAST(:sales AS text[])) AND seen.object_key = erased.key
+        WHERE seen.object_key = erased.key
+          AND (seen.sale_id = ANY(CAST(:sales AS text[])) OR seen.evidence_id = ANY(CAST(:records AS uuid[])))
     """,
     "sales": """
         UPDATE audit.sale_observations SET gone_at = :now
