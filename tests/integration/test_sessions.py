@@ -1,7 +1,8 @@
 """What people type and what they are told: the sessions in tests/data/sessions, on a fresh database and bucket.
 
 What stands behind four blanks and ``$`` is typed, lines behind ``>`` belong to it, and below stands what is told:
-first what goes to stdout, then to stderr, then an exit status that is not 0.
+first what goes to stdout, then to stderr, then an exit status that is not 0. What stands behind ``&`` is typed as
+well, and told the same as the line above it.
 
 A request to a server of this process begins with its method and path; ``Name:value`` is a header, ``@FILE``
 sends the token in a file, and what comes through ``|`` is the body; ``wire`` sends what comes through ``|`` as it
@@ -18,6 +19,8 @@ import subprocess
 from contextlib import ExitStack
 from functools import cache
 from io import StringIO
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import httpx
@@ -29,7 +32,7 @@ from tests.support.waiting import PATIENCE
 from toolkit.kit.process import signed_in_account
 
 SESSIONS = Path(__file__).parents[1] / "data" / "sessions"
-STEP = re.compile(r"    \$ (?P<typed>.*\n(?:    >.*\n)*)(?P<told>(?:(?:    (?!\$ ).*)?\n)*)")
+STEP = re.compile(r"(?P<typed>    \$ .*\n(?:    [>&].*\n)*)(?P<told>(?:(?:    (?!\$ ).*)?\n)*)")
 
 CHANGING = {
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}": "<id>",
@@ -130,7 +133,7 @@ def typed(run, database, embedded_environment, tmp_path, monkeypatch):
         told = (out + told).replace(f"{tmp_path}/", "").replace(known["TOOLKIT_HOME"], "HOME")
         for pattern, name in CHANGING.items():
             told = re.sub(pattern, name, told)
-        return told.rstrip() + f"\n[{status}]" * bool(status)
+        return (told.rstrip() + f"\n[{status}]" * bool(status)).splitlines()
 
     with opened:
         yield typed
@@ -142,14 +145,16 @@ def test_what_is_typed_is_told(path, typed):
     before = []
 
     def told(step):
-        lines = typed(re.sub("^    > ?", "", step["typed"], flags=re.MULTILINE).rstrip()).splitlines()
-        if lines == before and len(lines) > 1:
-            lines = ["(the same)"]
-        elif lines:
-            before[:] = lines
+        texts = re.findall(r"    [$&] (.*\n(?:    >.*\n)*)", step["typed"])
+        lines_of = [typed(re.sub("^    > ?", "", text, flags=re.MULTILINE).rstrip()) for text in texts]
+        session = ""
+        for lines, alike in groupby(zip(texts, lines_of, strict=True), itemgetter(1)):
+            session += "    $ " + "    & ".join(text for text, _ in alike)
+            shown = ["(the same)"] if len(lines) > 1 and lines == before else lines
+            session += "".join(f"    {line}".rstrip() + "\n" for line in shown)
+            before[:] = lines or before
         above_a_remark = re.search(r"(^|\n)\n$", step["told"])
-        shown = "".join(f"    {line}".rstrip() + "\n" for line in lines)
-        return f"    $ {step['typed']}{shown}" + "\n" * bool(above_a_remark)
+        return session + "\n" * bool(above_a_remark)
 
     written = path.read_text("utf-8")
     session = STEP.sub(told, written)
