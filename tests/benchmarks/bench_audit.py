@@ -135,7 +135,7 @@ def _engines(folder, home, sales):
 
 @contextmanager
 def _on_sail(cores):
-    with sail(within=("taskset", "-c", cores)) as (url, _), spark_engine(url) as engine:
+    with sail(within=("taskset", "-c", cores)) as url, spark_engine(url) as engine:
         yield engine
 
 

@@ -15,17 +15,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
 
-import sqlalchemy as sa
 import uvloop
 
-from tests.benchmarks.measuring import own_home, timed
+from tests.benchmarks.measuring import own_database, timed
 from tests.support.raw_http import request
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import serving
+from tests.support.uploaded_sales import execute
 from toolkit import embedded
-from toolkit.database.tables import sales
 from toolkit.http import tokens
-from toolkit.kit.services import Services
 from toolkit.settings import Settings
 
 _CONNECTIONS = (1, 16)
@@ -33,20 +31,25 @@ _SECONDS = 10.0
 _ROUNDS = 3
 _SALES = 5000
 """Sales that credentials are asked for in turn, as partners do: a sale has a few records, not thousands."""
+_MADE = f"""
+    INSERT INTO sales (id, utility_group, is_client_financial_responsible, created_at)
+    SELECT 'VND-' || n, 'A', true, now() FROM generate_series(0, {_SALES - 1}) AS n
+"""
 
 
 def main(scale):
     """Print a line per endpoint and number of connections."""
-    with own_home() as home:
+    with own_database() as (database, home):
+        execute(database, _MADE)
         environ = {
             "TOOLKIT_HOME": str(home),
             "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32),
             "TOOLKIT_QUOTA_REQUESTS": "100000000",
+            "DATABASE_URL": embedded.database_url(home),
         }
-        settings = Settings.from_environment(environ)
-        _make_sales(environ)
-        environ |= {"DATABASE_URL": embedded.database_url(home)}
-        token = tokens.issue(settings, "bench", timedelta(days=1), datetime.now(UTC)).text
+        token = tokens.issue(
+            Settings.from_environment(environ), "bench", timedelta(days=1), datetime.now(UTC)
+        ).text
         with _bare(environ) as bare, serving(environ) as server:
             _compare(bare, server.port, token, scale)
 
@@ -69,14 +72,6 @@ def _compare(bare, port, token, scale):
                 sum(x.answer.total() for x in own) / sum(x.seconds for x in own) for own in runs.values()
             )
             print(f"{line[:12]:12} {connections:5} {ours:7.0f} {floor:7.0f} {ours / floor:6.2f}", flush=True)
-
-
-def _make_sales(environ):
-    application = Services(environ)
-    sale = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": datetime.now(UTC)}
-    with application.database.transaction() as connection:
-        connection.execute(sa.insert(sales), [{**sale, "id": f"VND-{number}"} for number in range(_SALES)])
-    application.close()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from aiosmtpd.controller import Controller
 from tests.benchmarks.made_sales import NOW, fill, lose_recordings, settle
 from tests.benchmarks.measuring import line, own_database, toolkit
 from tests.support.audits import made_audit
+from tests.support.uploaded_sales import rows
 from tests.support.waiting import free_port
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.evidence.gate import sale_gate
@@ -59,8 +60,7 @@ def main(scale):
         run = toolkit(["partner", "notify"], environ)
         server.stop()
         assert run.status == 0, run.output
-        with database.transaction() as connection:
-            told = connection.scalar(sa.text("SELECT count(*) FROM audit.told_findings"))
+        [(told,)] = rows(database, "SELECT count(*) FROM audit.told_findings")
         goals = f"{mails.count} mails, {run.peak_mb:.0f} MB (goals {60 * scale:g} s and 300 MB)"
         line(f"partner notify, {told:,} findings", run.seconds, told, goals)
         _ask_gates(home, partners)

@@ -112,24 +112,16 @@ def copy(database, sources):
 
 
 @contextmanager
-def own_home():
-    """A ``TOOLKIT_HOME``, gone at the end with the servers that were started in it."""
+def own_database():
+    """A migrated database without rows, and the ``TOOLKIT_HOME`` that it is in; its servers end with it."""
     home = Path(tempfile.mkdtemp(prefix="own-", dir="/tmp"))  # open to the account of PostgreSQL
     try:
-        yield home
+        with Database(embedded.database_url(home), embedded=True) as database:
+            schema.upgrade(database, service_tables=True)
+            yield database, home
     finally:
         embedded.stop(home)
         shutil.rmtree(home)
-
-
-@contextmanager
-def own_database():
-    """A migrated database without rows, and the home that it is in."""
-    with own_home() as home:
-        database = Database(embedded.database_url(home), embedded=True)
-        schema.upgrade(database, service_tables=True)
-        yield database, home
-        database.dispose()
 
 
 def in_turn(*works):
