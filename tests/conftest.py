@@ -136,11 +136,12 @@ def browser():  # while it is open, no other event loop can run in this process
 
 
 @pytest.fixture(scope="session")
-def _spark_server():
+def spark_url():
+    """The server of Spark Connect that ``SPARK_REMOTE`` names, or Sail."""
     if REMOTE in os.environ:
         yield os.environ[REMOTE]
     else:
-        with sail() as (url, _):
+        with sail() as url:
             yield url
 
 
@@ -151,12 +152,6 @@ def spark_client():
         for name, value in (("__file__", "pytest"), ("__spec__", None)):
             changed.setattr(sys.modules["__main__"], name, value, raising=False)
         yield
-
-
-@pytest.fixture
-def spark_url(_spark_server, spark_client):
-    """The server of Spark Connect that ``SPARK_REMOTE`` names, or Sail."""
-    return _spark_server
 
 
 @pytest.fixture(scope="session")
@@ -193,9 +188,8 @@ def server(home):
         known = sa.text("SELECT 1 FROM pg_database WHERE datname = :name")
         if connection.scalar(known, {"name": _TEMPLATE}) is None:
             connection.exec_driver_sql(f"CREATE DATABASE {_TEMPLATE}_draft")
-            draft = Database(_named(url, f"{_TEMPLATE}_draft"), embedded=True)
-            schema.upgrade(draft, service_tables=True)
-            draft.dispose()
+            with Database(_named(url, f"{_TEMPLATE}_draft"), embedded=True) as draft:
+                schema.upgrade(draft, service_tables=True)
             connection.exec_driver_sql(f"ALTER DATABASE {_TEMPLATE}_draft RENAME TO {_TEMPLATE}")
     yield engine
     engine.dispose()
@@ -221,11 +215,10 @@ def fresh_database(server, template=_TEMPLATE, clock=wall_clock):
     name = f"test_{uuid4().hex}"
     with server.connect() as connection:
         connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
-    database = Database(_named(server.url, name), clock)
     try:
-        yield database
+        with Database(_named(server.url, name), clock) as database:
+            yield database
     finally:
-        database.dispose()
         with server.connect() as connection:
             connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
 
@@ -258,7 +251,7 @@ def fresh_bucket(home, s3):
     """The variables that point to a new bucket on the S3 server of this run."""
     access, name = embedded.bucket_access(home), f"test-{uuid4().hex}"
     s3.create_bucket(Bucket=name)
-    variables = {
+    return {
         "EVIDENCE_BUCKET": name,
         "AWS_ENDPOINT_URL": access.s3_endpoint,
         "AWS_REGION": access.region,
@@ -268,7 +261,6 @@ def fresh_bucket(home, s3):
         "AWS_SESSION_TOKEN": access.session_token,
         "AWS_CREDENTIAL_EXPIRATION": embedded.NEVER.isoformat(),
     }
-    return {variable: str(value) for variable, value in variables.items()}
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 import os
 import re
 import resource
-from contextlib import redirect_stderr
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
-from io import StringIO
 from itertools import product
 from pathlib import Path
+from pkgutil import resolve_name
+from unittest.mock import DEFAULT, Mock
 from zoneinfo import ZoneInfo
 
 import nbformat
@@ -19,7 +18,7 @@ from nbclient import NotebookClient
 
 from tests.conftest import fresh_database
 from tests.support.audits import made_audit, plan_in, sail
-from tests.support.process_pool import FORKED, stalled
+from tests.support.process_pool import stalled
 from tests.support.uploaded_sales import FIRST, Story, add_sale, day, rows
 from toolkit.audit import engines, extract
 from toolkit.audit.engines import SparkEngine
@@ -30,7 +29,6 @@ from toolkit.bucket.client import access_settings
 from toolkit.bucket.file_store import FolderStore, S3Store
 from toolkit.cli import main
 from toolkit.contract.deadlines import wall_clock
-from toolkit.contract.evidence import EvidenceType
 from toolkit.database.observations import observe_service
 from toolkit.errors import BucketUnavailable, UnreadableFile
 from toolkit.settings import Settings
@@ -41,7 +39,7 @@ def story(database, clock):
     """Three sales, of which the first alone is compliant."""
     clock.now = day(9)
     told = Story(database)
-    for number, evidence_type in enumerate((EvidenceType.KYC, EvidenceType.POV, EvidenceType.DOC_CONTRATANTE)):
+    for number, evidence_type in enumerate(("KYC", "POV", "DOC_CONTRATANTE")):
         told.sale(f"S-{number}", client_id=told.client(), partner="Norte")
         told.file(f"S-{number}", evidence_type)
     told.synced(FIRST)
@@ -132,12 +130,12 @@ def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
 ):
     for number in range(20):
         story.sale(f"C-{number}", client_id=story.client())
-        story.file(f"C-{number}", EvidenceType.KYC)
+        story.file(f"C-{number}", "KYC")
     plan = plan_in(tmp_path)
     here = make_audit(database, plan)
     if place == "bucket":
         plan = replace(plan, store=in_bucket(bucket, {**os.environ, **bucket_environment}))
-    with sail({**bucket_environment, "AWS_ALLOW_HTTP": "true"}) as (url, _), monkeypatch.context() as patch:
+    with sail({**bucket_environment, "AWS_ALLOW_HTTP": "true"}) as url, monkeypatch.context() as patch:
         counts = came_here(patch)
         plan = replace(plan, spark_url=url)
         there = make_audit(database, plan, as_of=here.facts.as_of)
@@ -160,7 +158,7 @@ def test_only_findings_that_came_or_went_are_written(database, clock, story, tmp
     clock.now += timedelta(days=1)
     made_audit(database, tmp_path)
     assert written() == before
-    story.file("S-1", EvidenceType.DOC_CONTRATANTE, at=clock.now)
+    story.file("S-1", "DOC_CONTRATANTE", at=clock.now)
     clock.now += timedelta(days=1)
     made_audit(database, tmp_path)
     after = written()
@@ -265,19 +263,7 @@ def test_a_kill(environ, database, place):
     assert not list(Path(environ["TOOLKIT_AUDITS"]).rglob(".toolkit-draft-*"))
 
 
-def before(place, happens):
-    """The function at ``place``, in front of which something happens."""
-    function = getattr(getattr(import_module(place[0]), place[1]), place[2])
-
-    def after_it(*args, **given):
-        happens()
-        return function(*args, **given)
-
-    return after_it
-
-
-def away(*_, **__):
-    raise BucketUnavailable("away")
+AWAY = Mock(side_effect=BucketUnavailable("away"))
 
 
 @pytest.mark.parametrize(
@@ -292,11 +278,12 @@ def test_a_bucket_for_audits_that_is_away_from_some_stage_on(
     plan = replace(plan_in(tmp_path), store=in_bucket(bucket, environ))
     with monkeypatch.context() as patched:
 
-        def gone():
+        def gone(*_, **__):
             for name in ("put", "take", "names", "text"):
-                patched.setattr(S3Store, name, away)
+                patched.setattr(S3Store, name, AWAY)
+            return DEFAULT
 
-        patched.setattr(".".join(place), before(place, gone))
+        patched.setattr(".".join(place), Mock(wraps=resolve_name(".".join(place)), side_effect=gone))
         with pytest.raises(BucketUnavailable, match="away"):
             make_audit(database, plan)
     assert (noted(database), list_audits(plan.store)) == ((1, 3), [])
@@ -319,7 +306,7 @@ def test_what_one_database_left_is_not_removed_by_another_and_gets_a_name_of_its
             add_sale(each)
             observe_service(each)
         with monkeypatch.context() as patched:
-            patched.setattr(FolderStore, "take", away)
+            patched.setattr(FolderStore, "take", AWAY)
             with pytest.raises(BucketUnavailable):
                 make_audit(database, plan)
         make_audit(other, plan)
@@ -329,24 +316,12 @@ def test_what_one_database_left_is_not_removed_by_another_and_gets_a_name_of_its
 
 @pytest.mark.parametrize("place", BEFORE_IT_IS_NOTED[1:], ids=lambda place: place[2])
 def test_a_disk_that_is_full_from_some_stage_on(environ, database, place):
-    here, there = FORKED.Pipe()
-    process = FORKED.Process(target=_without_room, args=(environ, place, there))
-    process.start()
-    there.close()
-    status, said = here.recv()
-    process.join()
+    with stalled(environ, place, "-q", "audit") as process:
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (10, 10))
+        process.told.send("go on")
+        status, said = process.told.recv()
     assert (status, said.count("\n")) == (1, 1), said
     assert said.rstrip(".\n").endswith("too large")
     assert (noted(database), published(environ)) == ((0, 0), [])
     assert main(["-q", "audit"], environ) == 3
     assert (noted(database), len(published(environ))) == ((1, 3), 1)
-
-
-def _without_room(environ, place, told):
-    def full():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
-
-    setattr(getattr(import_module(place[0]), place[1]), place[2], before(place, full))
-    with redirect_stderr(StringIO()) as said:
-        status = main(["-q", "audit"], environ)
-    told.send((status, said.getvalue()))

@@ -4,8 +4,6 @@ import json
 import os
 import resource
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,7 +20,6 @@ from tests.support.uploaded_sales import add_sale, credentials_line, rows, write
 from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
 from toolkit.audit.folder import open_audit
 from toolkit.cli import main
-from toolkit.contract.evidence import EvidenceType
 from toolkit.log.bundle import BUNDLE
 
 
@@ -52,7 +49,7 @@ def test_a_file_that_is_looked_at_is_copied_nowhere(
         sheet = book.add_worksheet()
         sheet.write_row(0, 0, FIELDS)
         sheet.write_row(1, 0, client(1).values())
-    add_file(add_sale(database), EvidenceType.KYC, file_name="CPF 390.533.447-05.pdf")
+    add_file(add_sale(database), "KYC", file_name="CPF 390.533.447-05.pdf")
     sync()
     with stalled(environ, place, *command.split()):
         assert names(tmp_path) == ["clients.xlsx", "scratch"]
@@ -133,10 +130,6 @@ def victim(tmp_path, database):
     source, out = write_csv(tmp_path / "clients.csv", made), tmp_path / "out"
     words = ["-q", "clients", "load", str(source), "--out", str(out)]
 
-    def start():
-        command = [sys.executable, "-m", "toolkit", *words]
-        return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
     def again():
         """Each good row is registered once with its address, one batch is noted, the bad rows came back."""
         assert main(words, environ) == 3
@@ -149,7 +142,7 @@ def victim(tmp_path, database):
         lines = (out / "clients.csv.rejected.csv").read_text("utf-8-sig").splitlines()
         assert len(lines) == 1 + ROWS - GOOD
 
-    return SimpleNamespace(start=start, again=again, out=out)
+    return SimpleNamespace(start=lambda: start_command(environ, *words), again=again, out=out)
 
 
 @settings(
@@ -186,11 +179,11 @@ def test_a_lost_connection(victim, database):
     with database.transaction() as holder:
         holder.exec_driver_sql("LOCK TABLE addresses IN SHARE MODE")
         process = victim.start()
-        wait_until(lambda: rows(database, WAITING) or process.poll() is not None)
+        wait_until(lambda: rows(database, WAITING) or not process.is_alive())
         [(pid,)] = rows(database, WAITING)
         rows(database, f"SELECT pg_terminate_backend({pid})")
-        _, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
+        status, errors = process.told.recv()
+    assert status == 1
     assert "does not answer" in errors
     assert "Traceback" not in errors
     assert rows(database, "SELECT count(*) FROM clients") in ([(0,)], [(GOOD,)])
@@ -202,8 +195,8 @@ def test_a_disk_that_is_full_for_the_rejected_rows(victim, database, room):
     """The system refuses to let a file grow, as a full disk does; nothing may be registered then."""
     process = victim.start()
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (room, room))
-    _, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
+    status, errors = process.told.recv()
+    assert status == 1
     assert "Traceback" not in errors
     assert "cannot be written there (File too large); nothing was loaded. Make room" in errors
     assert list(victim.out.iterdir()) == []

@@ -1,6 +1,6 @@
 """The audit's expressions and the rules in Python give the same verdict and state, on every engine."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import UUID, uuid4
@@ -56,15 +56,19 @@ class Record:
     withdrawn: bool = False
 
     @property
+    def there(self):
+        return self.stored is not None and not self.stored.gone
+
+    @property
     def evidence(self):
-        there = self.stored is not None and not self.stored.gone
+        seen = self.stored or Stored(0, None, False)
         state = evidence_state(
             self.evidence_type,
-            size=self.stored.size if self.stored and there else None,
-            kind=self.stored.kind if self.stored else None,
-            damaged=self.stored is not None and self.stored.damaged,
+            size=seen.size if self.there else None,
+            kind=seen.kind,
+            damaged=seen.damaged,
             expired=None if self.expires_in is None else self.expires_in <= timedelta(0),
-            vanished=self.stored is not None and self.stored.gone,
+            vanished=seen.gone,
             withdrawn=self.withdrawn,
         )
         return Evidence(self.evidence_type, state)
@@ -104,44 +108,24 @@ def inputs(found):
     """The inputs of an audit folder that hold these cases."""
     rows = {"sales": [], "records": [], "objects": []}
     for number, (sale, of_sale) in enumerate(found):
-        rows["sales"].append(
-            {
-                "sale_id": f"s{number}",
-                "utility_group": sale.utility_group,
-                "is_client_financial_responsible": sale.is_client_financial_responsible,
-                "partner": "Norte" if number % 2 else None,
-                "created_at": AS_OF,
-                "completed_at": AS_OF if sale.completed else None,
-            }
-        )
+        times = {"created_at": AS_OF, "completed_at": AS_OF if sale.completed else None}
+        of = {"sale_id": f"s{number}", "partner": "Norte" if number % 2 else None}
+        rows["sales"].append(asdict(sale) | of | times)
         for place, record in enumerate(of_sale):
-            there = record.stored is not None and not record.stored.gone
             observation = number * 100 + place
-            rows["records"].append(
-                {
-                    "record": observation,
-                    "evidence_id": str(UUID(int=observation)),
-                    "sale_id": f"s{number}",
-                    "evidence_type": record.evidence_type,
-                    "requested_at": AS_OF - timedelta(days=place),
-                    "expires_at": None if record.expires_in is None else AS_OF + record.expires_in,
-                    "withdrawn_at": AS_OF if record.withdrawn else None,
-                    "object": observation if there else None,
-                    "vanished": record.stored is not None and record.stored.gone,
-                }
-            )
-            if record.stored and there:
-                rows["objects"].append(
-                    {
-                        "object": observation,
-                        "size": record.stored.size,
-                        "seen_at": AS_OF,
-                        "kind": record.stored.kind,
-                        "fault": "DAMAGED" if record.stored.damaged else None,
-                        "coverage": record.stored.coverage,
-                        "checked_at": AS_OF if record.stored.kind else None,
-                    }
-                )
+            lies = {"object": observation if record.there else None}
+            times = {
+                "requested_at": AS_OF - timedelta(days=place),
+                "expires_at": None if record.expires_in is None else AS_OF + record.expires_in,
+                "withdrawn_at": AS_OF if record.withdrawn else None,
+            }
+            own = {"record": observation, "evidence_id": str(UUID(int=observation))}
+            gone = {"vanished": record.stored is not None and record.stored.gone}
+            rows["records"].append(asdict(record) | of | own | lies | gone | times)
+            if record.there:
+                times = {"seen_at": AS_OF, "checked_at": AS_OF if record.stored.kind else None}
+                fault = {"fault": "DAMAGED" if record.stored.damaged else None}
+                rows["objects"].append(asdict(record.stored) | lies | fault | times)
     return {name: pa.Table.from_pylist(rows[name], schema.to_pyarrow()) for name, schema in GIVEN.items()}
 
 
@@ -165,6 +149,7 @@ def judged(opened, folder, found):
 def engine(request, tmp_path):
     if request.param == "DuckDB":
         return partial(judged, on_duckdb, tmp_path)
+    request.getfixturevalue("spark_client")
     return partial(judged, partial(spark_engine, request.getfixturevalue("spark_url")), tmp_path)
 
 

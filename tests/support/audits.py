@@ -86,16 +86,11 @@ input()
 
 @contextmanager
 def sail(environ=None, within=()):
-    """The URL of a server, with the environment of this process and ``environ``, and its process."""
+    """The URL of a server, with the environment of this process and ``environ``."""
     pytest.importorskip("pysail.spark")
-    server = subprocess.Popen(
-        [*within, sys.executable, "-c", _START],
-        env=os.environ | dict(environ or {}),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        yield f"sc://127.0.0.1:{int(server.stdout.readline())}", server
-    finally:
-        server.kill()
-        server.communicate()
+    command, given, pipe = [*within, sys.executable, "-c", _START], dict(environ or {}), subprocess.PIPE
+    with subprocess.Popen(command, env=os.environ | given, stdin=pipe, stdout=pipe) as server:
+        try:
+            yield f"sc://127.0.0.1:{int(server.stdout.readline())}"
+        finally:
+            server.kill()

@@ -23,47 +23,50 @@ FORKED.set_forkserver_preload(
 )
 
 
-def start_command(environ, *words):
-    """The command, running; nobody reads what it prints."""
-    process = FORKED.Process(target=_run, args=(dict(environ), words))
-    process.start()
-    return process
+def start_command(environ, *words, place=None):
+    """The command, running. It stands still in the function at a ``place``: a module, something in it, its name.
 
-
-@contextmanager
-def stalled(environ, place, *words):
-    """The command while it stands still in a function, ``place``: a module, something in it, and its name.
-
-    It is killed at the end of the block.
+    By the pipe ``told`` it tells that it stands still, and at its end the exit status and what it said.
     """
     here, there = FORKED.Pipe()
     process = FORKED.Process(target=_run, args=(dict(environ), words, place, there))
     process.start()
     there.close()
+    process.told = here
+    return process
+
+
+@contextmanager
+def stalled(environ, place, *words):
+    """The command while it stands still at a place: it is told to go on, or killed at the end of the block."""
+    process = start_command(environ, *words, place=place)
     try:
-        assert here.poll(PATIENCE)
-        assert here.recv() == "stalled"
-        yield
+        assert process.told.poll(PATIENCE)
+        assert process.told.recv() == "stalled"
+        yield process
     finally:
         process.kill()
         process.join()
 
 
-def _run(environ, words, place=None, told=None):
+def _run(environ, words, place, told):
     os.environ.clear()
     os.environ.update(environ)
     tempfile.tempdir = None  # may be another one here
-    if place is not None and told is not None:
+    if place is not None:
+        *owner, name = place
+        owner = resolve_name(".".join(owner))
+        function = getattr(owner, name)
 
-        def stall(*_, **__):
+        def stall(*args, **given):
+            setattr(owner, name, function)
             told.send("stalled")
             told.recv()
+            return function(*args, **given)
 
-        *owner, name = place
-        setattr(resolve_name(".".join(owner)), name, stall)
+        setattr(owner, name, stall)
     said = io.StringIO()
     with redirect_stdout(said), redirect_stderr(said):
         status = main(list(words), environ)
-    if told is not None:
-        told.send(said.getvalue())
+    told.send((status, said.getvalue()))
     sys.exit(status)
