@@ -1,14 +1,14 @@
 """One running server for all contract tests of a process, and a partner that talks to it."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from types import SimpleNamespace
 
 import httpx
 import pytest
-import sqlalchemy as sa
 
 from tests.conftest import fresh_bucket, fresh_database
-from tests.support.served_process import SECRET, Server, serving
+from tests.support.served_process import SECRET, serving
 from tests.support.uploaded_sales import add_sale
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.database.connection import Database
@@ -20,24 +20,6 @@ SUBJECT = "partner-a"
 
 PLENTY = {f"TOOLKIT_QUOTA_{name}": "1000000" for name in ("REQUESTS", "WRONG_TOKENS", "OPEN_FORMS")}
 """Quotas that tests of something else do not reach."""
-
-
-@dataclass(frozen=True)
-class Service:
-    """A running server with the services behind it."""
-
-    server: Server
-    environ: dict[str, str]
-    database: Database
-
-    def sale(self, sale_id, partner=None):
-        """A sale with this id."""
-        return add_sale(self.database, sale_id, partner=partner, created_at=datetime.now(UTC))
-
-
-def stored(database, table, **where):
-    with database.transaction() as connection:
-        return [dict(row) for row in connection.execute(sa.select(table).filter_by(**where)).mappings()]
 
 
 def issue(environ, subject=SUBJECT, **named):
@@ -67,12 +49,13 @@ def environ(home, server, s3, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def service(environ):
-    database = Database(Settings.from_environment(environ).database_url or "")
-    with serving(environ) as running, partner_of(running.url, issue(environ)) as partner:
+    """A running server with the services behind it, and what adds a sale."""
+    with Database(environ["DATABASE_URL"]) as database, serving(environ) as running:
         # Until the revocations are read once, which a busy machine may do too late, it asks to come back.
-        wait_until(lambda: partner.get("/nothing").status_code == 404)
-        yield Service(running, environ, database)
-    database.dispose()
+        with partner_of(running.url, issue(environ)) as partner:
+            wait_until(lambda: partner.get("/nothing").status_code == 404)
+        sale = partial(add_sale, database, created_at=datetime.now(UTC))
+        yield SimpleNamespace(server=running, environ=environ, database=database, sale=sale)
 
 
 @pytest.fixture(scope="session")

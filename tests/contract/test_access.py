@@ -13,16 +13,15 @@ from uuid import uuid4
 
 import pytest
 
-from tests.contract.conftest import issue, partner_of, stored
+from tests.contract.conftest import issue, partner_of
 from tests.support.crafted_keys import claims, token
 from tests.support.raw_http import in_process
 from tests.support.request_bodies import UPLOAD, changed
 from tests.support.served_process import SECRET
-from tests.support.uploaded_sales import MP3, PDF, add_sale, execute
+from tests.support.uploaded_sales import MP3, PDF, add_sale, execute, rows
 from tests.support.waiting import wait_until
 from toolkit.cli import main
 from toolkit.database.connection import Lock, take
-from toolkit.database.tables import evidences
 from toolkit.errors import FindingNotFound, InvalidFields, SaleNotFound
 from toolkit.http import access, backend
 from toolkit.http.access import RateLimits
@@ -100,7 +99,7 @@ def test_a_sale_has_a_bounded_number_of_open_forms_of_a_type(embedded_environmen
         assert [ask().status_code for _ in range(15)] == [200] * 15
         execute(database, SLOWLY)
         assert Counter(answer.status_code for answer in pool.map(lambda _: ask(), range(8))) == {200: 1, 429: 7}
-        assert len(stored(database, evidences)) == 16
+        assert len(rows(database, "SELECT FROM evidences")) == 16
         refused = ask()
         assert refused.status_code == 429
         assert 3000 < int(refused.headers["retry-after"]) <= 3600

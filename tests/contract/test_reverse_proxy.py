@@ -3,7 +3,6 @@
 import shutil
 import socket
 import ssl
-import subprocess
 from importlib.resources import files
 
 import httpx
@@ -14,7 +13,7 @@ from tests.support.crafted_keys import made_certificate
 from tests.support.raw_http import request
 from tests.support.request_bodies import CLIENT
 from tests.support.served_process import serving
-from tests.support.waiting import PATIENCE, free_port, listens, wait_until
+from tests.support.waiting import PATIENCE, free_port, listens, started
 
 NAME = "sales.example.com"
 
@@ -46,14 +45,9 @@ def proxy(environ, tmp_path_factory):
             f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;\n"
             f"events {{}} http {{ {temporary} include {folder}/toolkit.conf; }}\n"
         )
-        process = subprocess.Popen(["nginx", "-c", str(main), "-e", str(folder / "error.log")])
-        try:
-            wait_until(lambda: process.poll() is not None or listens(port))
-            assert process.poll() is None, (folder / "error.log").read_text()
+        log = folder / "error.log"
+        with started(["nginx", "-c", main, "-e", log], lambda: listens(port), log=log):
             yield port, ssl.create_default_context(cafile=certificate)
-        finally:
-            process.terminate()
-            process.wait(PATIENCE)
 
 
 @pytest.fixture

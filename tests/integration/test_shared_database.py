@@ -20,11 +20,11 @@ import sqlalchemy as sa
 from tests.benchmarks.made_sales import fill
 from tests.conftest import FAST_FOLDER
 from tests.support.client_rows import client, write_csv
+from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import execute, partner_of
-from tests.support.waiting import PATIENCE, free_port, listens, wait_until
+from tests.support.waiting import PATIENCE, free_port, listens, started, wait_until
 from toolkit.audit.sale_case import sale_case
 from toolkit.cli import main
-from toolkit.contract.evidence import EvidenceType
 from toolkit.database import observation_clock, schema, tables
 from toolkit.database.connection import Database, raw
 from toolkit.database.observations import observe_service
@@ -102,8 +102,7 @@ def pooler_of(cluster):
         "ignore_startup_parameters = extra_float_digits\n"
     )
     cluster.account.give(settings)
-    with started(cluster.account, PGBOUNCER, settings) as server:
-        wait_until(lambda: listens(port) or server.poll() is not None)
+    with run_by(cluster.account, [PGBOUNCER, settings], lambda: listens(port)):
         yield port
 
 
@@ -112,21 +111,16 @@ def served(cluster, data, port, *settings):
     usual = (f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off")
     options = [word for setting in (*usual, *settings) for word in ("-c", setting)]
     ready = [cluster.programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-q"]
-    with started(cluster.account, cluster.programs / "postgres", "-D", data, *options) as server:
-        wait_until(lambda: subprocess.run(ready).returncode == 0 or server.poll() is not None, step=0.1)
+    command = [cluster.programs / "postgres", "-D", data, *options]
+    with run_by(cluster.account, command, lambda: subprocess.run(ready).returncode == 0):
         yield
 
 
-@contextmanager
-def started(account, *command):
+def run_by(account, command, ready):
+    """A server of this account; PostgreSQL and PgBouncer end at once, without waiting for clients."""
     silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     owner = dict(zip(("user", "group"), account.ids, strict=True)) | {"extra_groups": []} if account.ids else {}
-    server = subprocess.Popen(command, **silent, **owner, cwd="/")
-    try:
-        yield server
-    finally:
-        server.send_signal(signal.SIGINT)  # PostgreSQL and PgBouncer end at once, without waiting for clients
-        server.wait(PATIENCE)
+    return started(command, ready, ends_by=signal.SIGINT, **silent, **owner, cwd="/")
 
 
 SERVICES = Path(__file__).parents[1] / "data" / "services"
@@ -146,27 +140,22 @@ def company(cluster, statements=None):
     """A database whose tables are the service's; an owner, an operator and a reader have the printed rights."""
     name = f"company_{uuid4().hex}"
     cluster.execute("postgres", f"CREATE DATABASE {name}", ROLES)
-    admin = Database(cluster.url(name), service=load_service(statements))
     if statements:
         cluster.execute(name, (SERVICES / "prisma.sql").read_text())
     else:
         cluster.execute(name, "GRANT CREATE ON SCHEMA public TO svc")
-        service = Database(cluster.url(name, "svc"))
-        with service.transaction() as connection:
+        with Database(cluster.url(name, "svc")) as service, service.transaction() as connection:
             tables.service.create_all(connection)
             connection.exec_driver_sql(
                 "INSERT INTO public.sales (id, utility_group, is_client_financial_responsible, created_at) "
                 "SELECT 'S-' || n, 'A', true, now() FROM generate_series(1, 40) AS n"
             )
-        service.dispose()
-    with admin.transaction() as connection:
+    with Database(cluster.url(name), service=load_service(statements)) as admin, admin.transaction() as connection:
         roles = (("toolkit_owner", As.OWNER), ("night", As.OPERATOR), ("reader", As.READER))
         owners, *others = [grants(connection, role, purpose) for role, purpose in roles]
-    admin.dispose()
     cluster.execute(name, *owners)
-    owner = Database(cluster.url(name, "toolkit_owner"), service=load_service(statements))
-    schema.upgrade(owner)
-    owner.dispose()
+    with Database(cluster.url(name, "toolkit_owner"), service=load_service(statements)) as owner:
+        schema.upgrade(owner)
     for each in others:
         cluster.execute(name, *each)
     return name
@@ -185,16 +174,15 @@ def night(cluster, granted, bucket_environment, tmp_path):
 
 
 def test_the_operator_cannot_rewrite_history(cluster, granted):
-    night = Database(cluster.url(granted, "night"))
-    observe_service(night)
-    for statement in (
-        "DELETE FROM audit.custody_events",
-        "ALTER TABLE audit.custody_events DISABLE TRIGGER ALL",
-        "UPDATE audit.sale_observations SET utility_group = 'B'",
-    ):
-        with pytest.raises(DatabaseError, match=r"permission denied|must be owner"):
-            execute(night, statement)
-    night.dispose()
+    with Database(cluster.url(granted, "night")) as night:
+        observe_service(night)
+        for statement in (
+            "DELETE FROM audit.custody_events",
+            "ALTER TABLE audit.custody_events DISABLE TRIGGER ALL",
+            "UPDATE audit.sale_observations SET utility_group = 'B'",
+        ):
+            with pytest.raises(DatabaseError, match=r"permission denied|must be owner"):
+                execute(night, statement)
 
 
 def test_the_owner_erases_and_the_operator_cannot(run, cluster, granted, night):
@@ -225,11 +213,9 @@ def test_a_missing_right_is_named_with_its_object(run, cluster, granted, night):
     assert "permission denied for table sales" in said
     assert "toolkit db grants --help" in said
     cluster.execute(granted, "GRANT SELECT ON public.sales TO night", "REVOKE UPDATE ON public.sales FROM night")
-    database = Database(night["DATABASE_URL"])
     needed = r"denied for table sales \(the statement needs SELECT, UPDATE\)"
-    with pytest.raises(DatabaseError, match=needed), database.transaction() as connection:
-        connection.execute(sa.select(tables.sales.c.id).with_for_update())
-    database.dispose()
+    with pytest.raises(DatabaseError, match=needed), Database(night["DATABASE_URL"]) as database:
+        execute(database, "SELECT id FROM sales FOR UPDATE")
 
 
 def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(run, cluster, granted, night):
@@ -237,27 +223,19 @@ def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(run, 
     cluster.execute(granted, f"ALTER ROLE reader IN DATABASE {granted} SET statement_timeout = '100ms'")
     past = ["-q", "audit", "--as-of", datetime.now(UTC).isoformat()]
     reading, longer = cluster.url(granted, "reader"), "?options=-cstatement_timeout%3D10min"
-    owner = Database(cluster.url(granted, "toolkit_owner"))
-    with owner.transaction() as connection:
+    with Database(cluster.url(granted, "toolkit_owner")) as owner, owner.transaction() as connection:
         connection.exec_driver_sql("LOCK audit.sale_observations")  # whoever reads has to wait
         said = run(*past, ends=1, within=night, DATABASE_READ_URL=reading).err
         assert "canceling statement due to statement timeout" in said
         assert f"{longer} in DATABASE_READ_URL or DATABASE_URL" in said
-    owner.dispose()
     run(*past, ends=3, within=night, DATABASE_READ_URL=reading + longer)
 
 
-@pytest.fixture
-def other_night(cluster, bucket_environment, tmp_path):
-    """The environment of the operator of a database with the tables of another team."""
-    own = {"TOOLKIT_HOME": str(tmp_path), "TOOLKIT_SERVICE_SQL": str(STATEMENTS)}
-    return {**bucket_environment, **own, "DATABASE_URL": cluster.url(company(cluster, STATEMENTS), "night")}
-
-
-@pytest.fixture(params=["night", "other_night"])
-def operator(request):
+@pytest.fixture(params=[None, STATEMENTS], ids=["the contract's tables", "another team's"])
+def operator(request, cluster, bucket_environment, tmp_path):
     """The environment of the operator, over the contract's own tables and over those of another team."""
-    return request.getfixturevalue(request.param)
+    own = {"TOOLKIT_HOME": str(tmp_path), "DATABASE_URL": cluster.url(company(cluster, request.param), "night")}
+    return bucket_environment | own | ({"TOOLKIT_SERVICE_SQL": str(request.param)} if request.param else {})
 
 
 def test_the_printed_rights_are_enough_for_a_night(run, operator, tmp_path):
@@ -281,7 +259,7 @@ def test_commands_run_side_by_side_through_a_pooler(cluster, operator, bucket, s
     file = write_csv(tmp_path / "clients.csv", map(client, range(5)))
     table = '"Client"' if "TOOLKIT_SERVICE_SQL" in operator else "clients"
     known = f"SELECT count(*) FROM {table}"
-    name = sa.make_url(operator["DATABASE_URL"]).database or ""
+    name = sa.make_url(operator["DATABASE_URL"]).database
     before = cluster.value(name, known)
     with pooler_of(cluster) as port:
         pooled = operator | {"DATABASE_URL": at_port(operator, port)}
@@ -340,21 +318,16 @@ def test_a_replica_that_is_behind_judges_no_other_moment(run, cluster, granted, 
 def test_what_a_replica_breaks_off_says_what_to_do(cluster, granted):
     """The replica does what its primary does: it locks the table that a session reads."""
     asleep = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
-    with replica_of(cluster, "max_standby_streaming_delay=0") as port, ThreadPoolExecutor(1) as thread:
-        replica = Database(cluster.url(granted, "reader", port=port))
-
-        def read():
-            with replica.transaction() as connection:
-                connection.exec_driver_sql("SELECT pg_sleep(600) FROM audit.observation_clock")
-
-        try:
-            reading = thread.submit(read)
-            wait_until(lambda: cluster.value("postgres", asleep, port) or reading.done(), step=0.1)
-            cluster.execute(granted, "BEGIN; LOCK audit.observation_clock; COMMIT", "SELECT pg_switch_wal()")
-            with pytest.raises(DatabaseError, match=r"conflict with recovery.* or ask the primary"):
-                reading.result(PATIENCE)
-        finally:
-            replica.dispose()
+    with (
+        replica_of(cluster, "max_standby_streaming_delay=0") as port,
+        ThreadPoolExecutor(1) as thread,
+        Database(cluster.url(granted, "reader", port=port)) as replica,
+    ):
+        reading = thread.submit(execute, replica, "SELECT pg_sleep(600) FROM audit.observation_clock")
+        wait_until(lambda: cluster.value("postgres", asleep, port) or reading.done(), step=0.1)
+        cluster.execute(granted, "BEGIN; LOCK audit.observation_clock; COMMIT", "SELECT pg_switch_wal()")
+        with pytest.raises(DatabaseError, match=r"conflict with recovery.* or ask the primary"):
+            reading.result(PATIENCE)
 
 
 SALES = 10_000
@@ -379,9 +352,8 @@ def test_work_on_one_sale_goes_through_no_table(database, bucket, tmp_path, sale
         database.dispose()
         database = Database(url, database.clock, service=load_service(tmp_path / "service.sql"))
         observe_service(database)
-    with database.transaction() as connection:
-        some = sa.select(sales.c.id).order_by(sales.c.id).offset(SALES // 2).limit(1)
-        sale_id = connection.execute(some).scalar_one()
+    some = sa.select(sales.c.id).order_by(sales.c.id).offset(SALES // 2).limit(1)
+    sale_id = database.run(sa.Connection.scalar, some)
     found = {}
     for name, work in about_one_sale(database, bucket, sale_id).items():
         before = rows_scanned(database)
@@ -408,11 +380,8 @@ def rows_scanned(database):
 def about_one_sale(database, bucket, sale_id):
     """The work that concerns one sale, or some: it may go through no table, however many sales there are."""
     limits = UploadLimits(300, 1000)
-    body = {"fileName": "a.pdf", "fileFormat": "application/pdf", "type": "application/pdf"}
-    body["evidenceType"] = EvidenceType.DOC_CONTRATANTE
     query = sa.select(evidences.c.id).where(evidences.c.sale_id == sale_id).order_by(evidences.c.id).limit(1)
-    with database.transaction() as connection:
-        record = connection.execute(query).scalar_one()
+    record = database.run(sa.Connection.scalar, query)
     people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bruno"}
     work = {
         "sale show": lambda: sale_case(database, sale_id),
@@ -422,5 +391,5 @@ def about_one_sale(database, bucket, sale_id):
     }
     if "add_records" in database.service.statements:  # a number is no place for the id of a new record
         access = partner_of(database, sale_id)
-        work["request of credentials"] = lambda: request_upload(database, bucket, sale_id, body, access, limits)
+        work["request of credentials"] = lambda: request_upload(database, bucket, sale_id, UPLOAD, access, limits)
     return work

@@ -1,10 +1,9 @@
 """JupyterLab: `make lab` with copies of the notebooks, and the desk of a reviewer with the keyboard alone."""
 
 import os
-import signal
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -17,7 +16,7 @@ from playwright import sync_api
 from tests.integration.test_reviews import office  # noqa: F401  # a fixture
 from tests.support.browser import needs_browser
 from tests.support.uploaded_sales import rows
-from tests.support.waiting import PATIENCE, free_port, listens, wait_until
+from tests.support.waiting import PATIENCE, free_port, listens, started, wait_until
 from toolkit.kit.connection import Kit
 from toolkit.kit.desk import _mark
 
@@ -32,14 +31,8 @@ def jupyter_lab(command, *, as_option="", folder=None, environ=None):
     port = free_port()
     options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=t"
     words = [*command, *([f"{as_option}={options}"] if as_option else options.split())]
-    server = subprocess.Popen(words, cwd=folder, env=environ, start_new_session=True, stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: server.poll() is not None or listens(port), step=0.1)
-        assert server.poll() is None, "JupyterLab ended"
+    with started(words, lambda: listens(port), cwd=folder, env=environ, stderr=subprocess.DEVNULL):
         yield f"http://127.0.0.1:{port}"
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait(PATIENCE)
 
 
 ROOT = Path(__file__).parents[2]
@@ -118,6 +111,7 @@ def test_relative_paths_start_at_the_top_of_the_browser(tmp_path, monkeypatch):
     assert Kit().path("january.csv") == tmp_path / "january.csv"
 
 
+ANSWERS = "yes / no / not applicable"
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "12_review.ipynb"
 
 
@@ -131,14 +125,6 @@ def lab_of_a_reviewer(office, tmp_path):  # noqa: F811
     command = (sys.executable, "-m", "jupyterlab", "--allow-root", f"--ServerApp.root_dir={work}")
     with jupyter_lab(command, environ={**os.environ, **office.environ}) as started:
         yield started, work / "review.ipynb"
-
-
-def drawn_in_time(page):
-    """Tell whether the first question has the focus; on a busy machine it is drawn after the desk gave it."""
-    with suppress(sync_api.TimeoutError):
-        page.wait_for_function("document.activeElement.placeholder === 'yes / no / not applicable'", timeout=4000)
-        return True
-    return False
 
 
 @needs_browser
@@ -159,8 +145,10 @@ def test_files_are_reviewed_with_the_keyboard_and_nothing_of_them_is_saved(
     seen = []
     for number in range(1, 6):
         wait_until(lambda: set(page.locator("h3", has_text="· POV").all_inner_texts()) - set(seen))
-        if not drawn_in_time(page):
-            page.locator("input[placeholder='yes / no / not applicable']").first.focus()
+        try:
+            page.wait_for_function(f"document.activeElement.placeholder === '{ANSWERS}'", timeout=4000)
+        except sync_api.TimeoutError:  # on a busy machine the question is drawn after the desk gave it the focus
+            page.locator(f"input[placeholder='{ANSWERS}']").first.focus()
         seen.append(page.locator("h3", has_text="· POV").inner_text())
         for typed in ("y", "n" if number == 3 else "y", "heard it"):
             page.keyboard.type(typed)

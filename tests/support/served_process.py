@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import started, wait_until
 
 SECRET = "not-a-secret-but-long-enough-for-tests"
 
@@ -48,18 +48,7 @@ def serving(environ):
     command = [sys.executable, "-m", "toolkit", "serve", "--port", "0"]
     inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     with tempfile.NamedTemporaryFile() as log:
-        process = subprocess.Popen(command, env=inherited | dict(environ), stderr=log, stdout=subprocess.DEVNULL)
-        log_file = Path(log.name)
-        try:
-            wait_until(lambda: process.poll() is not None or '"event":"listening"' in log_file.read_text())
-            assert process.poll() is None, f"the server did not start: {log_file.read_text()}"
-            url = re.findall('"event":"listening".*"url":"(.+?)"', log_file.read_text())[0]
-            yield Server(url, process, log_file)
-        finally:
-            process.terminate()
-            try:
-                process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-                raise
+        options = {"env": inherited | dict(environ), "stderr": log, "stdout": subprocess.DEVNULL}
+        log_file, listening = Path(log.name), re.compile('"event":"listening".*"url":"(.+?)"')
+        with started(command, lambda: listening.findall(log_file.read_text()), log=log_file, **options) as process:
+            yield Server(listening.findall(log_file.read_text())[0], process, log_file)

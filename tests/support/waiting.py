@@ -1,9 +1,12 @@
-"""Wait for what another thread or process does, by looking for it; ports of this machine."""
+"""Wait for what another thread or process does, by looking for it; processes and ports of this machine."""
 
+import os
 import secrets
+import signal
 import socket
+import subprocess
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import sqlalchemy as sa
 
@@ -19,10 +22,23 @@ def wait_until(happened, *, step=0.01):
         time.sleep(step)
 
 
+@contextmanager
+def started(command, ready, *, log=None, ends_by=signal.SIGTERM, **options):
+    """A process with its children, once it is ready, which end afterwards; ``log`` tells why it did not start."""
+    process = subprocess.Popen(command, start_new_session=True, **options)
+    try:
+        wait_until(lambda: process.poll() is not None or ready(), step=0.02)
+        assert process.poll() is None, log.read_text() if log else f"{command} ended"
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, ends_by)
+        process.wait(PATIENCE)
+
+
 def sessions_waiting(database):
     """Count the sessions of this database that wait for a lock that another one holds."""
-    with database.transaction() as connection:
-        return connection.scalar(sa.text(_WAITING)) or 0
+    return database.run(sa.Connection.scalar, sa.text(_WAITING))
 
 
 _WAITING = """
