@@ -49,8 +49,10 @@ def test_names_reach_the_database_as_they_are_written(database, load, tmp_path):
     assert stored == sorted((name,) * 3 for name in names)
 
 
-def test_a_client_who_is_registered_already_is_skipped_and_listed(database, load, tmp_path):
+def test_a_client_who_is_registered_already_is_skipped_and_listed_by_the_first_id(database, load, clock, tmp_path):
     known = register_client(database, body(client(1)))
+    clock.now += timedelta(days=1)
+    register_client(database, body(client(1)))
     elsewhere = client(1, address__installationNumber="9999999")
     result = load(write_csv(tmp_path / "a.csv", [client(2), client(1), elsewhere, client(2)]))
 
@@ -62,14 +64,6 @@ def test_a_client_who_is_registered_already_is_skipped_and_listed(database, load
         {"line": "3", "clientId": str(known.client_id)},
         {"line": "5", "clientId": ids[client(2)["cpf"]]},
     ]
-
-
-def test_of_several_who_are_registered_already_the_first_is_listed(database, load, clock, tmp_path):
-    first = register_client(database, body(client(1)))
-    clock.now += timedelta(days=1)
-    register_client(database, body(client(1)))
-    skipped = load(write_csv(tmp_path / "a.csv", [client(1)])).files[0].skipped_file
-    assert read_csv(skipped)[0]["clientId"] == str(first.client_id)
 
 
 def test_the_workbook_of_rejected_rows_puts_the_reasons_first_and_marks_the_wrong_cells(load, tmp_path):
@@ -116,12 +110,6 @@ def test_a_file_may_be_called_by_any_bytes(load, tmp_path):
     assert counts(result) == (1, 1, 0)
     assert [file.source for file in result.files] == ["na\\udcefve.csv"]
     assert result.rejected_files[0].name == "na.udcefve.csv.rejected.csv"
-
-
-def test_files_that_were_corrected_as_csv_and_as_a_workbook_both_come_back(load, tmp_path):
-    files = load(write_csv(tmp_path / "a.csv", [client(1, cpf="0")])).rejected_files
-    again = load(*files).rejected_files
-    assert [path.name for path in again[::2]] == ["a.csv.2.rejected.csv", "a.csv.rejected.xlsx.rejected.csv"]
 
 
 def test_a_workbook_that_counts_its_days_from_1904_is_refused(load, tmp_path):

@@ -101,11 +101,6 @@ def test_a_signal_that_stops_an_audit_in_the_middle_has_its_code(job, monkeypatc
     assert job("run", "nightly", "--json", ends=1).told["code"] == "STOPPED"
 
 
-def test_a_place_for_files_that_is_no_folder_is_named(job, tmp_path):
-    (tmp_path / "out").touch()
-    assert str(tmp_path / "out") in job("run", "nightly", "--json", ends=1).told["reason"]
-
-
 def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(run, own_home, tmp_path):
     environ = {"TOOLKIT_HOME": str(own_home)}
     run("job", "check", within=environ)
@@ -121,10 +116,9 @@ def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(run, o
     assert printed.err.count("done before") == 3  # sync, verify and check
     monthly = ["job", "run", "monthly", "--late", "--json"]
     assert run(*monthly, ends=1, within=environ).told["code"] == "NOTHING_EVALUATED"  # nothing was seen last month
-    database = Database(embedded.database_url(own_home))
     earlier = "UPDATE audit.sale_observations SET seen_at = seen_at - interval '60 days'"
-    unguarded(database, "sale_observations", earlier)
-    database.dispose()
+    with Database(embedded.database_url(own_home)) as database:
+        unguarded(database, "sale_observations", earlier)
     date = run(*monthly, within=environ).told["logicalDate"]
     ran = run("job", "history", f"monthly@{date}", "--json", within=environ).told
     assert ran["logicalDate"] == date
