@@ -137,12 +137,6 @@ def commands():
         yield words[len(settings) :], settings
 
 
-@pytest.mark.parametrize("path", [*paths()], ids=" ".join)
-def test_every_help_is_portuguese(path, run, tmp_path):
-    within = {"TOOLKIT_LANGUAGE": "pt-BR", "TOOLKIT_HOME": str(tmp_path)}
-    assert english_in(run(*path, "--help", within=within).out) == {}
-
-
 def test_every_command_answers_in_portuguese_to_right_and_wrong_use(
     run, database, add_file, tmp_path, monkeypatch
 ):

@@ -81,7 +81,8 @@ _OF_HELP = (
 def messages():
     """Every message: those that stand in calls, the names and sentences of tables, and what codes are called."""
     called = extract_from_dir(str(PACKAGE / "reports"), _METHODS, keywords=_OF_REPORTS)
-    found = {message for _, _, message, _, _ in called}.union(_of_calls(), _of_tables(), _of_helps())
+    of_helps = (*_OF_HELP, *(summary for _, summary in cli._COMMANDS.values()), *_helps(cli._toolkit))
+    found = {message for _, _, message, _, _ in called}.union(_of_calls(), _of_tables(), of_helps)
     return found - {""} - {each[0] for each in found if isinstance(each, tuple)}  # gettext has these, too
 
 
@@ -160,11 +161,6 @@ def _of_tables():
     for each in packaged_notebooks().values():
         yield from (parameter.comment for parameter in read_parameters(nbformat.read(each, as_version=4)).values())
     yield from (*FileState, str(MAKE_A_SECRET))
-
-
-def _of_helps():
-    yield from (*_OF_HELP, *(summary for _, summary in cli._COMMANDS.values()))
-    yield from _helps(cli._toolkit)
 
 
 def _helps(command):

@@ -47,7 +47,8 @@ def _of_json(document):
     for depth in ("firstBytes", "never", "unreadable"):
         yield depth, document["coverage"][depth], sum(row[depth] for row in listed)
     for group in document["byGroup"]:
-        own = [row for row in rows if _group(row) == group["utilityGroup"]]
+        names = {name: name for name in "ABCD"}
+        own = [row for row in rows if names.get(row["utilityGroup"], "unknown") == group["utilityGroup"]]
         for status in ("incomplete", "conflict"):
             yield f"{group} {status}", group[status], sum(row["status"] == status for row in own)
     for missing in document["missing"]:
@@ -57,7 +58,8 @@ def _of_json(document):
     for problem in document["problems"]:
         yield problem["problem"], problem["sales"], _having(listed, problem["problem"])
     for band in document["ages"]:
-        own = [row for row in rows if _fits_age(row, band["ageDays"])]
+        first, last = BANDS[band["ageDays"]]
+        own = [row for row in rows if first <= row["ageDays"] <= last]
         for status in ("incomplete", "conflict"):
             yield f"{band} {status}", band[status], sum(row["status"] == status for row in own)
     lives = Counter(each["status"] for each in findings)
@@ -214,15 +216,6 @@ def _listed(document):
 
 def _having(rows, problem):
     return sum(problem in row["problems"] for row in rows)
-
-
-def _group(row):
-    return row["utilityGroup"] if row["utilityGroup"] in ("A", "B", "C", "D") else "unknown"
-
-
-def _fits_age(row, band):
-    first, last = BANDS[band]
-    return bool(first <= row["ageDays"] <= last)
 
 
 def everything_in(path):

@@ -1,7 +1,5 @@
 """Good request bodies of the contract, those that its document shows, to be broken one field at a time."""
 
-from copy import deepcopy
-
 from toolkit.http import documents
 
 CLIENT = documents.CLIENT_EXAMPLE
@@ -10,10 +8,5 @@ UPLOAD = dict(documents.DOCUMENT_EXAMPLE)
 
 def changed(body, field, value):
     """``body`` with another value for ``field`` (dotted where nested)."""
-    copy = deepcopy(body)
-    *parents, name = field.split(".")
-    place = copy
-    for parent in parents:
-        place = place[parent]
-    place[name] = value
-    return copy
+    parent, _, name = field.rpartition(".")
+    return body | ({parent: body[parent] | {name: value}} if parent else {name: value})

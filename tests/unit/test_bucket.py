@@ -146,18 +146,13 @@ class TestSessions:
 
     def test_a_role_signs_where_one_is_named(self, serve):
         server = serve(session("role", NOW + HOUR, "AssumeRole"))
-        settings = Settings.from_environment(
-            {
-                "EVIDENCE_BUCKET": "evidence",
-                "EVIDENCE_ROLE_ARN": "arn:aws:iam::123456789012:role/uploads",
-                "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
-                "AWS_SECRET_ACCESS_KEY": SECRET,
-                "AWS_ENDPOINT_URL": server.url,
-            }
-        )
+        role = "arn:aws:iam::123456789012:role/uploads"
+        keys = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": SECRET}
+        named = {"EVIDENCE_BUCKET": "evidence", "EVIDENCE_ROLE_ARN": role, "AWS_ENDPOINT_URL": server.url}
+        settings = Settings.from_environment(keys | named)
         assert form(Bucket.open(settings, lambda: NOW)).fields["X-Amz-Security-Token"] == "role"
         asked = parse_qs(server.requests[0].body.decode())
-        assert (asked["Action"], asked["RoleArn"]) == (["AssumeRole"], ["arn:aws:iam::123456789012:role/uploads"])
+        assert (asked["Action"], asked["RoleArn"]) == (["AssumeRole"], [role])
 
     def test_a_session_that_cannot_be_renewed_yet_signs_to_its_end(self, serve, monkeypatch):
         monkeypatch.setattr(aws_sessions, "RENEWAL_PAUSE", timedelta(0))

@@ -16,6 +16,7 @@ import pytest
 
 import toolkit
 from tests.mutants.__main__ import faults
+from tests.support.message_catalogue import english_in
 from tests.support.readme_commands import check_usage, commands, paths
 from toolkit.contract.evidence import KIND_OF, EvidenceType
 from toolkit.contract.rules import GROUP_RULES, REPLACES_ALL
@@ -149,11 +150,12 @@ def test_the_example_of_the_package_runs():
     assert doctest.testmod(toolkit).failed == 0
 
 
-@pytest.mark.parametrize("path", [each for each in paths() if each], ids=" ".join)
-def test_every_command_has_help(run, path):
+@pytest.mark.parametrize("path", [*paths()], ids=" ".join)
+def test_every_command_has_help_in_each_language(run, path):
+    assert english_in(run(*path, "--help", within={"TOOLKIT_LANGUAGE": "pt-BR"}).out) == {}
     shown = run(*path, "--help", within={}).out
     assert "Usage: toolkit " + " ".join(path) in shown
-    assert re.search(r"^  Examples?:\n    \S", shown, re.MULTILINE)
+    assert re.search(r"^  (Examples?|A first walk):\n    \S", shown, re.MULTILINE)
     assert not re.search(r"\w\.\.\.$", shown.replace("ARGS]...", "").partition("Commands:")[2], re.MULTILINE)
 
 
@@ -184,9 +186,7 @@ def test_what_needs_no_database_loads_nothing_heavy(program, loaded):
 
 EXTRAS = get_args(Extra)
 UV = runpy.run_path(str(ROOT / ".make" / "uv.py"), run_name="uv")
-uv_settings = UV["uv_settings"]
 WHEELS = runpy.run_path(str(ROOT / ".make" / "wheels.py"), run_name="wheels")
-for_every_platform = WHEELS["for_every_platform"]
 
 
 PIP = """
@@ -210,9 +210,9 @@ def test_what_pip_is_told_is_told_to_uv_but_for_what_uv_itself_is_told(tmp_path)
     listed = subprocess.check_output([sys.executable, "-m", "pip", "config", "list"], env=environ, text=True)
     expected = {"UV_DEFAULT_INDEX": "https://e.example", "UV_INDEX": "https://b.example https://c.example"}
     expected |= {"UV_FIND_LINKS": "/wheels,/more", "ALL_PROXY": "http://q"}
-    found = uv_settings(listed, {})
+    found = UV["uv_settings"](listed, {})
     assert {name: " ".join(found[name].split()) for name in expected} == expected
-    assert not set(expected) & set(uv_settings(listed, dict.fromkeys(expected, "mine")))
+    assert not set(expected) & set(UV["uv_settings"](listed, dict.fromkeys(expected, "mine")))
 
 
 @pytest.mark.parametrize("lock", sorted(ROOT.glob("*.lock")), ids=lambda lock: lock.name)
@@ -254,7 +254,7 @@ def test_a_wheel_for_every_platform_is_replaced_where_the_lock_has_others(
 ):
     installed(tmp_path, wheel, files)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    found = for_every_platform(lock)
+    found = WHEELS["for_every_platform"](lock)
     assert len(found) == again
     assert all(text.count("--hash") == 3 and "via" not in text for text in found)
 

@@ -116,8 +116,6 @@ def test_the_workbook_holds_the_same_sales_as_the_csv_in_words(result, tmp_path)
         ("VND-2", "B", "Audio of the contracting party", "POV", "file unusable", "UNUSABLE"),
         ("VND-2", "B", "Document of the contracting party", "DOC_CONTRATANTE", "credentials expired", "EXPIRED"),
     ]
-    summary = {row[0]: row[1] for row in sheet_rows(out, "Summary")}
-    assert (summary["Sales"], summary["incomplete"], summary["in conflict"]) == (7, 3, 2)
 
 
 def test_more_sales_than_a_sheet_holds_go_on_in_the_next(result, tmp_path, monkeypatch):

@@ -27,13 +27,6 @@ def samples():
     return make_samples()
 
 
-@pytest.fixture(scope="module")
-def folder(samples, tmp_path_factory):
-    out = tmp_path_factory.mktemp("samples") / "folder with a space"
-    write_samples(samples, out)
-    return out
-
-
 def verdict_of(scenario):
     """Return the verdict of the rules at the end of a story."""
     records = [
@@ -75,6 +68,7 @@ def test_the_sales_that_the_readme_names_need_attention(samples):
     assert named <= {sale.id for sale in samples.sales if verdict_of(sale.scenario).status != "compliant"}
 
 
-def test_the_command_writes_the_same_folder(run, folder, tmp_path):
+def test_the_command_writes_the_same_folder(run, samples, tmp_path):
+    write_samples(samples, folder := tmp_path / "folder with a space")
     assert run("sample", "--out", tmp_path / "out", within={}).out.strip() == str(tmp_path / "out")
     assert contents(tmp_path / "out") == contents(folder)
