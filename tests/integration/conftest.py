@@ -16,7 +16,7 @@ from tests.conftest import FAST_FOLDER
 from tests.support.uploaded_sales import MP3, PDF, add_record
 from toolkit import embedded
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
+from toolkit.contract.evidence import KIND_OF, FileKind
 from toolkit.database.connection import raw
 from toolkit.evidence import inspection
 from toolkit.evidence.inspection import Inspector
@@ -76,7 +76,7 @@ def delete(bucket, s3):
 def add_file(database, put):
     """Writes a file for a new record of a sale: the id of the record, and the key of its object."""
 
-    def add_file(sale_id="sale-1", evidence_type=EvidenceType.DOC_CONTRATANTE, body=None, **record):
+    def add_file(sale_id="sale-1", evidence_type="DOC_CONTRATANTE", body=None, **record):
         evidence_id, key = add_record(database, sale_id, evidence_type, **record)
         put(key, body if body is not None else MP3 if KIND_OF[evidence_type] is FileKind.AUDIO else PDF)
         return evidence_id, key

@@ -7,18 +7,16 @@ from hashlib import md5, sha256
 from importlib.resources import files
 
 import pytest
-import sqlalchemy as sa
 
 from tests.support.audits import audited
 from tests.support.evidence_files import pdf, silence, tone
-from tests.support.uploaded_sales import MONDAY, PDF, add_record, add_sale, execute, partner_of, rows
+from tests.support.uploaded_sales import MONDAY, PDF, Story, add_record, add_sale, execute, partner_of, rows
 from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
 from toolkit.audit.sale_case import sale_case
-from toolkit.contract.evidence import EvidenceType, FileKind
+from toolkit.contract.evidence import FileKind
 from toolkit.contract.findings import Reason
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.service import load_service
-from toolkit.database.tables import content_checks
 from toolkit.errors import DatabaseError
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
@@ -54,7 +52,7 @@ def missing(refused):
 
 
 def test_two_callers_at_once_complete_a_sale_once(database, upload, complete):
-    upload(EvidenceType.KYC)
+    upload("KYC")
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: complete(), range(4)))
     assert sorted(answer.already for answer in answers) == [False, True, True, True]
@@ -78,7 +76,7 @@ class Interrupted:
 
 
 def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(database, bucket, upload, complete):
-    only, _ = upload(EvidenceType.KYC)
+    only, _ = upload("KYC")
     with ThreadPoolExecutor(1) as pool:
 
         def withdraw_it():
@@ -91,9 +89,9 @@ def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(data
 @pytest.mark.parametrize(
     ("kind", "beside", "content"),
     [
-        (EvidenceType.DOC_CONTRATANTE, EvidenceType.POV, b"%PDF-1.4 truncated rubbish"),
-        (EvidenceType.POV, EvidenceType.DOC_CONTRATANTE, silence()),
-        (EvidenceType.POV, EvidenceType.DOC_CONTRATANTE, pdf()),
+        ("DOC_CONTRATANTE", "POV", b"%PDF-1.4 truncated rubbish"),
+        ("POV", "DOC_CONTRATANTE", silence()),
+        ("POV", "DOC_CONTRATANTE", pdf()),
     ],
     ids=["damaged", "silent", "another kind"],
 )
@@ -107,7 +105,7 @@ def test_a_file_that_cannot_be_used_does_not_complete_a_sale(kind, beside, conte
 def test_a_file_that_is_deleted_or_replaced_after_it_was_read_does_not_complete_a_sale(
     deleted, bucket, delete, put, upload, complete
 ):
-    upload(EvidenceType.KYC)
+    upload("KYC")
 
     class Changing(Interrupted):
         @contextmanager
@@ -123,7 +121,7 @@ def test_a_file_that_is_deleted_or_replaced_after_it_was_read_does_not_complete_
 
 
 def test_the_custody_log_keeps_the_versions_that_allowed_a_completion(database, upload, complete, sync, sale):
-    evidence_id, _ = upload(EvidenceType.KYC)
+    evidence_id, _ = upload("KYC")
     complete()
     [(detail,)] = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'COMPLETED'")
     etag = md5(PDF, usedforsecurity=False).hexdigest()
@@ -140,16 +138,14 @@ def test_damage_counts_against_the_version_that_it_was_found_in(
     versions, completed, database, put, upload, complete, sync, clock
 ):
     """Each version of the file is damaged (D), or not verified yet."""
-    _, key = upload(EvidenceType.KYC)
-    found = {"kind": FileKind.PDF, "problem": "DAMAGED", "media_type": "application/pdf", "checked_at": clock.now}
+    _, key = upload("KYC")
     for number, version in enumerate(versions):
         if number:
             put(key, pdf(number + 1))
         sync()
         if version == "D":
             [(now,)] = rows(database, "SELECT id FROM audit.object_observations WHERE gone_at IS NULL")
-            with database.transaction() as connection:
-                connection.execute(sa.insert(content_checks).values(observation_id=now, **found))
+            Story(database).check(now, FileKind.PDF, at=clock.now, problem="DAMAGED", media_type="application/pdf")
         clock.now += timedelta(minutes=1)
     assert (complete().completed_at == clock.now) is completed
     if not completed:  # a newer version that nobody has seen yet is judged by itself
@@ -169,8 +165,8 @@ def reasons(found):
 def test_a_file_that_was_found_unusable_does_not_count_and_a_new_version_does(
     gate, upload, put, sync, database, bucket, delete
 ):
-    upload(EvidenceType.POV, tone())
-    _, key = upload(EvidenceType.DOC_CONTRATANTE, pdf()[:200])
+    upload("POV", tone())
+    _, key = upload("DOC_CONTRATANTE", pdf()[:200])
     assert reasons(gate()) == {}  # nobody has looked at them yet
     assert [each.not_examined for each in gate()["evidences"] if each.files] == [1, 1]
 
@@ -188,15 +184,15 @@ def test_a_file_that_was_found_unusable_does_not_count_and_a_new_version_does(
 
 
 def test_the_gate_and_the_completion_agree(gate, upload, database, bucket):
-    pov, _ = upload(EvidenceType.POV, tone())
-    upload(EvidenceType.DOC_CONTRATANTE, pdf())
+    pov, _ = upload("POV", tone())
+    upload("DOC_CONTRATANTE", pdf())
     withdraw(database, pov, reason="Wrong sale", withdrawn_by="ana", approved_by="bruno")
     assert reasons(gate()) == {"POV": Reason.WITHDRAWN}
     verdict, told = complete_sale(database, bucket, "S-1").verdict, gate()
     assert reasons(told) == {piece.evidence_type: piece.reason for piece in verdict.missing}
     assert (told["status"], told["problems"]) == (verdict.status, list(verdict.problems))
 
-    upload(EvidenceType.POV, tone())
+    upload("POV", tone())
     assert gate()["may_be_completed"]
     completed = complete_sale(database, bucket, "S-1").completed_at
     after = gate()
@@ -214,8 +210,8 @@ def test_the_gate_and_the_completion_agree(gate, upload, database, bucket):
     ],
 )
 def test_no_sale_is_completed_by_rows_that_an_audit_sets_aside(database, upload, gate, complete, statement):
-    upload(EvidenceType.POV)
-    upload(EvidenceType.DOC_CONTRATANTE)
+    upload("POV")
+    upload("DOC_CONTRATANTE")
     execute(
         database,
         "ALTER TABLE evidences DROP CONSTRAINT evidences_pkey CASCADE, ALTER requested_at DROP NOT NULL",
@@ -230,7 +226,7 @@ def test_no_sale_is_completed_by_rows_that_an_audit_sets_aside(database, upload,
 
 def test_a_record_without_a_key_has_no_file(database, bucket, clock, tmp_path):
     add_sale(database, "S-1")
-    add_record(database, "S-1", EvidenceType.POV, requested_at=MONDAY)
+    add_record(database, "S-1", "POV", requested_at=MONDAY)
     place = tmp_path / "service.sql"
     packaged = (files("toolkit.database") / "service.sql").read_text("utf-8")
     place.write_text(
@@ -239,20 +235,17 @@ def test_a_record_without_a_key_has_no_file(database, bucket, clock, tmp_path):
         ),
         "utf-8",
     )
-    service = load_service(place)
-    other = Database(database.engine.url.render_as_string(hide_password=False), clock, service=service)
     (manifest := tmp_path / "manifest.csv").write_text(
         "saleId,fileName,fileFormat,type,evidenceType\nS-1,contract.pdf,audio/mpeg,audio/mpeg,POV\n"
     )
-    other.account, limits = "night job", UploadLimits(900, 1_000_000)
-    try:
+    url, limits = database.engine.url.render_as_string(hide_password=False), UploadLimits(900, 1_000_000)
+    with Database(url, clock, service=load_service(place)) as other:
+        other.account = "night job"
         told = sale_gate(other, bucket, "S-1", partner_of(other, "S-1"))
         refused = missing(complete_sale(other, bucket, "S-1"))
         requested = request_manifest(other, bucket, manifest, tmp_path / "credentials.jsonl", limits, Progress())
-    finally:
-        other.dispose()
     assert refused == [*reasons(told).items()]
-    assert (EvidenceType.POV, Reason.NOT_UPLOADED) in refused
+    assert ("POV", Reason.NOT_UPLOADED) in refused
     assert requested.issued == 1
 
 

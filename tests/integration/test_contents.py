@@ -8,18 +8,16 @@ from datetime import UTC, datetime, timedelta
 from unittest.mock import Mock
 
 import pytest
-import sqlalchemy as sa
 
 from tests.support.audit_results import csv_rows
 from tests.support.audits import made_audit
 from tests.support.evidence_files import JPEG, pdf, silence, tone
 from tests.support.report_figures import wrong_figures
-from tests.support.uploaded_sales import add_sale, rows
+from tests.support.uploaded_sales import Story, add_sale, rows
 from toolkit.audit.folder import open_audit
 from toolkit.bucket.client import Bucket
 from toolkit.contract.contents import LOOK, ContentProblem, IntegrityProblem
-from toolkit.contract.evidence import EvidenceType, FileKind
-from toolkit.database.tables import content_checks
+from toolkit.contract.evidence import FileKind
 from toolkit.errors import BucketUnavailable
 from toolkit.evidence import contents, inspection
 from toolkit.evidence.contents import Failure, Verified, in_batches, verify_contents, waiting
@@ -40,11 +38,6 @@ FOUND = """
 
 
 @pytest.fixture
-def write(bucket, s3):
-    return lambda name, body: s3.put_object(Bucket=bucket.name, Key=f"{FOLDER}{name}", Body=body)
-
-
-@pytest.fixture
 def verify(database, bucket, sync):
     def sync_and_verify():
         sync()
@@ -53,10 +46,10 @@ def verify(database, bucket, sync):
     return sync_and_verify
 
 
-def test_each_version_is_verified_once(verify, write, database):
+def test_each_version_is_verified_once(verify, put, database):
     contract, voice, quiet, broken = pdf(pages=2), tone(2.0), silence(3.0), pdf()[:-30]
     for name, body in enumerate((contract, voice, quiet, broken, JPEG, b"")):
-        write(name, body)
+        put(f"{FOLDER}{name}", body)
     assert verify() == Verified(5, {ContentProblem.SILENT: 1, ContentProblem.DAMAGED: 1}, left=0)
     assert sorted(rows(database, FOUND)) == [
         ("0", "pdf", None, "application/pdf", 2, None, hashlib.sha256(contract).hexdigest()),
@@ -66,7 +59,7 @@ def test_each_version_is_verified_once(verify, write, database):
         ("4", "other", None, "image/jpeg", None, None, hashlib.sha256(JPEG).hexdigest()),
     ]
     assert verify() == Verified(0, {}, left=0)
-    write(3, contract)
+    put(f"{FOLDER}3", contract)
     assert verify() == Verified(1, {}, left=0)
     assert len(rows(database, FOUND)) == 6
 
@@ -79,8 +72,8 @@ class OneReaderOnly(Inspector):
         return replace(found, readers=found.readers[:1])
 
 
-def test_an_answer_that_was_cut_is_no_damaged_file(verify, write, database, monkeypatch):
-    write("0", pdf())
+def test_an_answer_that_was_cut_is_no_damaged_file(verify, put, database, monkeypatch):
+    put(f"{FOLDER}0")
     whole = Bucket.download
 
     @contextmanager
@@ -97,10 +90,10 @@ def test_an_answer_that_was_cut_is_no_damaged_file(verify, write, database, monk
 
 
 def test_what_was_verified_without_a_reader_that_is_there_now_is_verified_again(
-    write, verify, sync, database, bucket
+    put, verify, sync, database, bucket
 ):
     for name, body in enumerate((pdf(), tone(2.0), JPEG)):
-        write(name, body)
+        put(f"{FOLDER}{name}", body)
     sync()
     with OneReaderOnly() as fewer:
         assert verify_contents(database, bucket, inspectors=[fewer]).verified == 3
@@ -110,8 +103,8 @@ def test_what_was_verified_without_a_reader_that_is_there_now_is_verified_again(
     assert set(before) < set(after) == set(readers_of(FileKind.AUDIO))
 
 
-def test_a_file_at_which_the_toolkit_failed_is_left_and_told(write, verify, monkeypatch):
-    write(1, pdf())
+def test_a_file_at_which_the_toolkit_failed_is_left_and_told(put, verify, monkeypatch):
+    put(f"{FOLDER}1")
     with monkeypatch.context() as patch:
         patch.setattr(inspection, "_MODULE", "tests.support.broken_inspection")
         assert verify() == Verified(0, {}, left=1, unreadable=1, failures={Failure.NOT_INSPECTED: 1})
@@ -120,14 +113,14 @@ def test_a_file_at_which_the_toolkit_failed_is_left_and_told(write, verify, monk
 
 RECORDINGS = {name: tone(3.0, name) for name in ("MP3", "WAV", "M4A")}
 UNUSABLE = {
-    "damaged-PDF": (EvidenceType.DOC_CONTRATANTE, pdf(pages=3)[:300]),
-    "encrypted-PDF": (EvidenceType.DOC_CONTRATANTE, pdf(password="secret")),
-    "recording-as-document": (EvidenceType.DOC_CONTRATANTE, tone()),
-    "empty-document": (EvidenceType.DOC_CONTRATANTE, b""),
-    "truncated-recording": (EvidenceType.POV, RECORDINGS["M4A"][:4000]),
-    "silent-recording": (EvidenceType.POV, silence(3.0)),
-    "short-recording": (EvidenceType.POV, tone(0.4)),
-    "picture-as-recording": (EvidenceType.POV, JPEG),
+    "damaged-PDF": ("DOC_CONTRATANTE", pdf(pages=3)[:300]),
+    "encrypted-PDF": ("DOC_CONTRATANTE", pdf(password="secret")),
+    "recording-as-document": ("DOC_CONTRATANTE", tone()),
+    "empty-document": ("DOC_CONTRATANTE", b""),
+    "truncated-recording": ("POV", RECORDINGS["M4A"][:4000]),
+    "silent-recording": ("POV", silence(3.0)),
+    "short-recording": ("POV", tone(0.4)),
+    "picture-as-recording": ("POV", JPEG),
 }
 SEEN_AT_ONCE = {name for name in UNUSABLE if "-as-" in name or name.startswith("empty-")}
 FILES = 2 * (len(RECORDINGS) + len(UNUSABLE))
@@ -137,10 +130,10 @@ ALL_VERIFIED = {"verified": FILES - len(UNUSABLE), "firstBytes": 0, "never": 0, 
 @pytest.fixture
 def uploaded(database, add_file):
     """A sound sale with a recording of each kind, and a sale for each way in which a file can be unusable."""
-    bodies = UNUSABLE | {name: (EvidenceType.POV, body) for name, body in RECORDINGS.items()}
+    bodies = UNUSABLE | {name: ("POV", body) for name, body in RECORDINGS.items()}
     for sale_id, body in bodies.items():
         add_sale(database, sale_id)
-        files = {EvidenceType.POV: tone(), EvidenceType.DOC_CONTRATANTE: pdf()} | dict([body])
+        files = {"POV": tone(), "DOC_CONTRATANTE": pdf()} | dict([body])
         for evidence_type, body in files.items():
             add_file(sale_id, evidence_type, body)
 
@@ -188,15 +181,15 @@ def test_the_files_that_decide_a_verdict_come_first_and_those_that_failed_last(
     database, bucket, put, add_file, sync
 ):
     add_sale(database, "S-1")
-    _, unreadable = add_file("S-1", EvidenceType.KYC)
+    _, unreadable = add_file("S-1", "KYC")
     sync()
     put(unreadable, b"%PDF-other")
     failed = verify_contents(database, bucket)
     assert (failed.verified, failed.unreadable, failed.left) == (0, 1, 1)
     stray = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/stray.pdf"
     put(stray)
-    _, wrong = add_file("S-1", EvidenceType.POV, pdf())
-    _, decisive = add_file("S-1", EvidenceType.DOC_CONTRATANTE)
+    _, wrong = add_file("S-1", "POV", pdf())
+    _, decisive = add_file("S-1", "DOC_CONTRATANTE")
     sync()
     keys = [item.key for batch in in_batches(database, waiting(database)) for item in batch]
     assert set(keys[:2]) == {unreadable, decisive}  # written again, it is a new version
@@ -207,7 +200,7 @@ def test_the_files_that_decide_a_verdict_come_first_and_those_that_failed_last(
 def keys(database, add_file):
     """The keys of the files of a sale that has all that it needs."""
     add_sale(database)
-    return [add_file("sale-1", each)[1] for each in (EvidenceType.POV, EvidenceType.DOC_CONTRATANTE)]
+    return [add_file("sale-1", each)[1] for each in ("POV", "DOC_CONTRATANTE")]
 
 
 def test_sales_whose_findings_are_all_waived_still_lack_their_evidence(run, database, tmp_path):
@@ -261,14 +254,12 @@ def audit(database, add_file, sync, clock, tmp_path):
 
     def made(*looks):
         add_sale(database)
-        for each in (EvidenceType.POV, EvidenceType.DOC_CONTRATANTE):
+        for each in ("POV", "DOC_CONTRATANTE"):
             add_file("sale-1", each)
         sync()
         numbers = dict(rows(database, "SELECT kind, observation_id FROM audit.content_checks"))
-        with database.transaction() as connection:
-            for look in looks:
-                row = {"observation_id": numbers[look["kind"]], "checked_at": clock(), **look}
-                connection.execute(sa.insert(content_checks), row)
+        for look in looks:
+            Story(database).check(numbers[look["kind"]], at=clock(), **look)
         return read_audited(made_audit(database, tmp_path))
 
     return made

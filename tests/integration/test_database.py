@@ -17,7 +17,6 @@ import sqlalchemy as sa
 from tests.conftest import fresh_database
 from tests.support.uploaded_sales import add_sale, execute, rows
 from tests.support.waiting import PATIENCE, wait_until
-from toolkit.contract.evidence import EvidenceType
 from toolkit.database import schema, tables
 from toolkit.database.belonging import check_replica
 from toolkit.database.connection import Database, copy_rows, raw
@@ -31,40 +30,25 @@ from toolkit.log.sealing import seal_events
 NOWHERE = "postgresql+psycopg://u:pass-word@127.0.0.1:1/db"
 
 
+REFUSED = {
+    "SELECT CAST('Maria 52998224725' AS uuid)": r"refused a value that does not fit \[22P02\]\.",
+    "INSERT INTO clients (id, cpf) VALUES (gen_random_uuid(), '52998224725')": "null value in column",
+    "SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(300)": "broke off: canceling .* Either its adm",
+    "SET statement_timeout = 1; SELECT pg_sleep(300)": "broke off: canceling .* SET statement_timeout allows",
+    "SET LOCAL transaction_timeout = 1; SELECT pg_sleep(300)": r"\?options=-ctransaction_timeout%3D10min in",
+    "SET TRANSACTION READ ONLY; DELETE FROM clients": "name the primary, and a role that may write",
+}
+AWAY = {"database": "There is no such database", "username": "refused the login; check DATABASE_URL"}
+
+
 @pytest.mark.parametrize(
     ("changed", "statement", "words"),
-    [
-        ({"database": "nowhere"}, "SELECT 1", "There is no such database"),
-        ({"username": "stranger"}, "SELECT 1", "refused the login; check DATABASE_URL"),
-        ({}, "SELECT CAST('Maria 52998224725' AS uuid)", r"refused a value that does not fit \[22P02\]\."),
-        (
-            {},
-            "INSERT INTO clients (id, cpf) VALUES ('00000000-0000-7000-8000-000000000000', '52998224725')",
-            "null value in column",
-        ),
-        (
-            {},
-            "SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(300)",
-            "broke off: canceling .* Either its adm",
-        ),
-        (
-            {},
-            "SET statement_timeout = 1; SELECT pg_sleep(300)",
-            "broke off: canceling .* SET statement_timeout allows",
-        ),
-        (
-            {},
-            "SET LOCAL transaction_timeout = 1; SELECT pg_sleep(300)",
-            r"\?options=-ctransaction_timeout%3D10min in",
-        ),
-        ({}, "SET TRANSACTION READ ONLY; DELETE FROM clients", "name the primary, and a role that may write"),
-    ],
+    [*(({}, *each) for each in REFUSED.items()), *(({name: "other"}, "SELECT 1", AWAY[name]) for name in AWAY)],
 )
 def test_what_the_server_refuses_is_said_and_no_value_quoted(database, changed, statement, words):
-    asked = Database(database.engine.url.set(**changed).render_as_string(hide_password=False))
-    with pytest.raises(DatabaseError, match=words) as refused, asked.transaction() as connection:
-        connection.execute(sa.text(statement))
-    asked.dispose()
+    url = database.engine.url.set(**changed).render_as_string(hide_password=False)
+    with pytest.raises(DatabaseError, match=words) as refused, Database(url) as asked:
+        execute(asked, statement)
     assert "52998224725" not in str(refused.value)
 
 
@@ -83,8 +67,7 @@ def test_a_connection_that_broke_is_replaced(database):
         with psycopg.connect(raw(connection).info.dsn) as other:
             other.execute("SELECT pg_terminate_backend(%s)", (mine,))
         connection.execute(sa.text("SELECT 1"))
-    with database.transaction() as connection:
-        assert connection.scalar(sa.text("SELECT 1")) == 1
+    assert rows(database, "SELECT 1") == [(1,)]
 
 
 def test_what_the_arrow_driver_says_when_it_cannot_connect_is_told():
@@ -253,8 +236,7 @@ def test_the_contract_s_tables_are_read_beside_a_collation_that_takes_texts_for_
         database, "UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'unicode'"
     )  # for want of ICU
     schema.check(database)
-    with database.transaction() as connection:
-        assert one_sale(connection, None, add_sale(database)).utility_group == "A"
+    assert database.run(one_sale, None, add_sale(database)).utility_group == "A"
 
 
 def test_history_is_never_rewritten_or_emptied(database):
@@ -286,11 +268,9 @@ def restored(server, database, used):
 
 def test_another_database_is_no_replica_and_is_confirmed_first(run, database, restored):
     assert "run: toolkit db adopt" in run("audit", ends=1, within=restored).err
-    other = Database(restored["DATABASE_URL"])
     check_replica(database, database)
-    with pytest.raises(WrongService, match="is not a replica of the one at"):
+    with Database(restored["DATABASE_URL"]) as other, pytest.raises(WrongService, match="is not a replica of the"):
         check_replica(database, other)
-    other.dispose()
 
 
 def test_a_copy_that_is_older_than_what_was_sealed_is_told_after_it_was_adopted(run, restored, used):
@@ -308,7 +288,7 @@ def test_a_copy_that_is_older_than_what_was_sealed_is_told_after_it_was_adopted(
 def test_a_dump_restored_in_place_is_told_until_two_people_confirm_it(
     run, database, postgres_tool, add_file, tmp_path
 ):
-    record, _ = add_file(add_sale(database, partner="Sul"), EvidenceType.KYC)
+    record, _ = add_file(add_sale(database, partner="Sul"), "KYC")
     before = run("-q", "audit", "--json").told["asOf"]
     postgres_tool("pg_dump", "--format=custom", f"--file={tmp_path / 'dump'}")
     people = ["--reason", "of another sale", "--by", "ana", "--approved-by", "bruno"]

@@ -17,7 +17,6 @@ from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import extract
 from toolkit.audit.file_findings import file_findings
 from toolkit.contract.contents import IntegrityProblem
-from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import file_finding
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.database.observation_clock import final_moment
@@ -91,7 +90,7 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
 
 def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(database, add, look):
     sales = [add_sale(database, sale_id) for sale_id in ("sale-2", "sale-1")]
-    ids, keys = zip(*(add(sale_id, EvidenceType.POV, voice()) for sale_id in sales), strict=True)
+    ids, keys = zip(*(add(sale_id, "POV", voice()) for sale_id in sales), strict=True)
     [finding] = look()
     assert finding.problem == IntegrityProblem.CONTENT_REUSED
     assert finding.sale_ids == ["sale-1", "sale-2"]
@@ -103,13 +102,13 @@ def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(database,
 def test_one_object_of_several_records_is_found_before_anybody_verified_it(database, bucket, add, sync):
     # A service that is read by other statements may have no such rule.
     execute(database, "ALTER TABLE evidences DROP CONSTRAINT evidences_object_key_key")
-    _, key = add(add_sale(database), EvidenceType.POV, voice())
-    add_record(database, "sale-1", EvidenceType.AUT, expires_at=LATER, key=key)
-    add("sale-1", EvidenceType.KYC)
+    _, key = add(add_sale(database), "POV", voice())
+    add_record(database, "sale-1", "AUT", expires_at=LATER, key=key)
+    add("sale-1", "KYC")
     sync()
     [finding] = integrity_findings(database)
     assert (finding.problem, finding.detail) == (IntegrityProblem.CONTENT_REPEATED, "AUT and POV")
-    add_record(database, add_sale(database, "sale-2"), EvidenceType.POV, expires_at=LATER, key=key)
+    add_record(database, add_sale(database, "sale-2"), "POV", expires_at=LATER, key=key)
     sync()
     [reused, repeated] = integrity_findings(database)
     assert (reused.problem, reused.sale_ids) == (IntegrityProblem.CONTENT_REUSED, ["sale-1", "sale-2"])
@@ -120,13 +119,13 @@ def test_one_object_of_several_records_is_found_before_anybody_verified_it(datab
 
 def test_the_same_file_as_two_types_of_one_sale(database, add, look):
     sale_id = add_sale(database)
-    for evidence_type in (EvidenceType.DOC_RESPONSAVEL_FINANCEIRO, EvidenceType.DOC_CONTRATANTE):
+    for evidence_type in ("DOC_RESPONSAVEL_FINANCEIRO", "DOC_CONTRATANTE"):
         add(sale_id, evidence_type)
     [finding] = look()
     assert finding.problem == IntegrityProblem.CONTENT_REPEATED
     assert finding.sale_ids == ["sale-1"]
     assert finding.detail == f"DOC_CONTRATANTE and DOC_RESPONSAVEL_FINANCEIRO, SHA-256 {sha256(pdf()).hexdigest()}"
-    add(sale_id, EvidenceType.KYC)
+    add(sale_id, "KYC")
     [again] = look()
     assert again.detail.startswith("DOC_CONTRATANTE and DOC_RESPONSAVEL_FINANCEIRO and KYC")
     assert again.finding_ids == finding.finding_ids
@@ -157,7 +156,7 @@ def test_a_file_that_a_backup_brought_back_was_not_written_late(database, put, d
 
 def test_a_file_replaced_after_it_was_verified(database, put, add, look):
     add_sale(database)
-    _, key = add("sale-1", EvidenceType.KYC, pdf(1))
+    _, key = add("sale-1", "KYC", pdf(1))
     assert look() == []
     put(key, pdf(1))
     assert look() == []  # another version of the same bytes
@@ -191,7 +190,7 @@ def test_a_record_whose_key_leads_to_another_file(database, put, delete, add, lo
         return [(finding.problem, finding.folders) for finding in look()]
 
     add_sale(database)
-    _, key = add("sale-1", EvidenceType.KYC, pdf(1))
+    _, key = add("sale-1", "KYC", pdf(1))
     assert look() == []
     assert moved(key, "moved.pdf", pdf(1)) == []
     assert moved("moved.pdf", "other.pdf", pdf(2)) == [(IntegrityProblem.OVERWRITTEN, folders("other.pdf"))]
@@ -204,10 +203,10 @@ def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(database, add
     spoken = voice()
     tag = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
     for sale_id, content in (("sale-1", spoken), ("sale-2", tag + spoken + b"x"), ("sale-3", voice(number=2))):
-        add(add_sale(database, sale_id), EvidenceType.POV, content)
+        add(add_sale(database, sale_id), "POV", content)
     [finding] = [each for each in look() if each.problem != IntegrityProblem.TYPE_DIFFERS]
     assert (finding.problem, finding.sale_ids) == (IntegrityProblem.CONTENT_ALIKE, ["sale-1", "sale-2"])
-    add(add_sale(database, "sale-0"), EvidenceType.POV, tag + spoken + b"y")
+    add(add_sale(database, "sale-0"), "POV", tag + spoken + b"y")
     [again] = [each for each in look() if each.problem == IntegrityProblem.CONTENT_ALIKE]
     assert again.sale_ids == ["sale-0", "sale-1", "sale-2"]
     assert set(finding.finding_ids) < set(again.finding_ids)  # those of the others stay what they were
@@ -220,8 +219,8 @@ def test_a_wav_declared_as_mpeg(database, add, look):
         ("audio/x-wav", voice("WAV", 2)),
         ("AUDIO/MP3", voice("MP3")),
     ):
-        add("sale-1", EvidenceType.POV, content, media_type=declared)
-    add("sale-1", EvidenceType.DOC_CONTRATANTE, b"PK\x03\x04" + bytes(300))  # of another kind
+        add("sale-1", "POV", content, media_type=declared)
+    add("sale-1", "DOC_CONTRATANTE", b"PK\x03\x04" + bytes(300))  # of another kind
     [finding] = look()
     assert finding.problem == IntegrityProblem.TYPE_DIFFERS
     assert finding.detail == "declared audio/mpeg, is audio/wav"

@@ -108,6 +108,7 @@ def test_personal_data_are_masked_unless_a_reason_is_given_which_the_log_tells(k
         (lambda kit: job_history(kit, runs=0), InvalidInput, "runs must be a whole number from 1"),
         (lambda kit: job_history(kit, runs="60"), InvalidInput, "runs must be a whole number from 1"),
         (lambda kit: kit.audit("next year"), InvalidInput, "is not a time"),
+        (lambda kit: vars(kit).update(clock=lambda: os.close(-1)) or kit.audit(), InvalidInput, "^Bad file desc"),
         (lambda kit: kit.audit(engine="oracle"), InvalidInput, "An engine is duckdb or spark"),
         (lambda kit: kit.sale("x"), SaleNotFound, "There is no sale with the id 'x'."),
         (lambda kit: kit.sale(7), SaleNotFound, "There is no sale with the id '7'."),
@@ -118,12 +119,6 @@ def test_a_mistake_is_an_error_of_the_toolkit(kit, call, error, told):
         call(kit)
     [line] = raised.value._render_traceback_()
     assert line.startswith(f"{error.__name__}: {raised.value}")
-
-
-def test_what_the_system_refuses_without_a_name_is_told_without_one(kit):
-    kit.clock = lambda: os.close(-1)
-    with pytest.raises(InvalidInput, match=r"^Bad file descriptor$"):
-        kit.audit()
 
 
 def test_an_audit_that_is_opened_without_a_database_says_what_it_cannot_tell(kit, database, tmp_path):

@@ -14,15 +14,13 @@ from uuid import UUID
 import pandas as pd
 import pytest
 from openpyxl import load_workbook
-from sqlalchemy import text
 
 from tests.support.report_figures import everything_in
 from tests.support.request_bodies import CLIENT
 from tests.support.scripted_server import Answer, scripted
-from tests.support.uploaded_sales import MONDAY, WHEN, add_sale, rows
+from tests.support.uploaded_sales import MONDAY, WHEN, add_sale, execute, rows
 from tests.unit.test_jobs import Mailbox, certificate, mail_server  # noqa: F401  # a fixture
 from toolkit.audit.partners import keep_answer, load_answers
-from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.resources import FindingAnswer
 from toolkit.database.observation_clock import TICK
 from toolkit.errors import UnreadableFile
@@ -93,7 +91,7 @@ def everything_told(office, folder, place=-1):
 
 def test_a_gap_is_told_mended_and_told_no_more(office, database, add_file, tmp_path):
     add_sale(database, "V-LUZ-1", partner="Luz do Vale", client_id=office.client)
-    add_file("V-LUZ-1", EvidenceType.DOC_CONTRATANTE, **WHEN)
+    add_file("V-LUZ-1", "DOC_CONTRATANTE", **WHEN)
     assert night(office) == ["ana@luz.example.com", "rui@sol.example.com"]
     ours, files = mail_of(office, -2)
     assert "Luz do Vale: " in ours["Subject"]
@@ -105,7 +103,7 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, add_file, tmp_p
     assert notify_partners(office.kit).result == []
     assert night(office) == []
 
-    add_file("V-LUZ-1", EvidenceType.POV, **WHEN)
+    add_file("V-LUZ-1", "POV", **WHEN)
     # Three business days before it is due the other partner is told again, and when it is overdue.
     assert [to for days in (1, 3, 3, 5) for to in night(office, days)] == ["rui@sol.example.com"] * 2
     assert "overdue" in mail_of(office)[0]["Subject"]
@@ -199,8 +197,7 @@ def test_nobody_works_by_an_audit_whose_files_were_changed(office, work, part):
 
 def test_a_sale_that_another_partner_took_over_is_told_to_it(office, database):
     assert night(office) == ["rui@sol.example.com"]
-    with database.transaction() as connection:
-        connection.execute(text("UPDATE sales SET partner = 'Luz do Vale' WHERE id = 'V-SOL-1'"))
+    execute(database, "UPDATE sales SET partner = 'Luz do Vale' WHERE id = 'V-SOL-1'")
     assert night(office) == ["ana@luz.example.com"]
     told = office.clock.now
     office.clock.now += timedelta(hours=1)
@@ -211,8 +208,8 @@ def test_a_sale_that_another_partner_took_over_is_told_to_it(office, database):
 
 def test_what_is_noted_by_a_clock_that_went_back_changes_no_earlier_audit(office, database, add_file, tmp_path):
     add_sale(database, "V-LUZ-1", partner="Luz do Vale")
-    add_file("V-LUZ-1", EvidenceType.POV, **WHEN)
-    evidence_id, _ = add_file("V-LUZ-1", EvidenceType.DOC_CONTRATANTE, **WHEN)
+    add_file("V-LUZ-1", "POV", **WHEN)
+    evidence_id, _ = add_file("V-LUZ-1", "DOC_CONTRATANTE", **WHEN)
     manifest = tmp_path / "manifest.csv"
     manifest.write_text(f"saleId,fileName,fileFormat,type,evidenceType\nV-SOL-1,a,{'audio/mpeg,' * 2}AUT\n")
     office.kit.request_credentials(manifest, out=tmp_path / "issued.jsonl")
@@ -340,7 +337,7 @@ def test_a_finding_that_comes_back_is_told_again_and_its_same_answer_kept(
     place.write_text(f"findingId,answer,until,text\n{night()['id']},sentAgain,,\n")
     assert notify_partners(office.kit).result[0].problem is None
     assert (answered(), answered()) == (1, 0)
-    _, key = add_file("V-SOL-1", EvidenceType.POV, **WHEN)
+    _, key = add_file("V-SOL-1", "POV", **WHEN)
     night()
     assert notify_partners(office.kit).result == []
     delete(key)

@@ -69,13 +69,12 @@ def shown(page):
 
 @pytest.fixture
 def open_report(browser, tmp_path):
-    """Writes a report of these sales and opens its page; closes it with the test."""
+    """Writes a report of these sales and opens its page; at the end as ``page``."""
     with ExitStack() as opened:
 
-        def open_report(told):
-            write_report(Report(result_of(told), formats=["html"]), tmp_path)
-            page = browser.new_page()
-            opened.callback(page.close)
+        def open_report(told, **given):
+            write_report(Report(result_of(told, **given), formats=["html"]), tmp_path)
+            page = opened.enter_context(well_behaved(browser, "file:"))
             page.goto((tmp_path / "missing-evidence.html").as_uri())
             page.locator(".found").wait_for()
             return page
@@ -235,24 +234,22 @@ def test_a_sale_has_its_rule_records_with_files_findings_and_time_line_behind_it
 HOSTILE = "</script><img src=x onerror=\"document.title = 'broken'\">"
 
 
-def test_hostile_records_and_events_stay_text_and_a_withdrawal_names_reason_and_people(browser, tmp_path):
+def test_hostile_records_and_events_stay_text_and_a_withdrawal_names_reason_and_people(open_report):
     told = Told("S-1", "POV KYC")
     first, second = evidence_of(told)
     taken = {"reason": f"{HOSTILE} $& \u202e", "withdrawn_by": f"ana {HOSTILE}", "approved_by": "bruno"}
     records = [first | {"evidence_type": HOSTILE, "event": HOSTILE}, second | taken | {"withdrawn_at": AS_OF}]
-    result = result_of([told], evidence={"S-1": records})
-    write_report(Report(result, formats=["html"]), tmp_path)
-    with well_behaved(browser, "file:") as opened:
-        opened.goto(f"{(tmp_path / 'missing-evidence.html').as_uri()}#sale=S-1")
-        case = case_of(opened)
-        unknown, gone = (lines(each) for each in case.locator(".record").all())
-        assert unknown[:2] == [HOSTILE, f"{HOSTILE} of a type that the contract does not know"]
-        assert gone[1] == "KYC withdrawn"
-        assert gone[gone.index("Withdrawn") + 1].endswith(f"by ana {HOSTILE}, approved by bruno")
-        assert gone[gone.index("Reason") + 1] == f"{HOSTILE} $& \\u202e"
-        assert f"{HOSTILE}\t{HOSTILE}" in case.locator("tbody").inner_text()
-        assert opened.locator("img").count() == 0
-        assert opened.title().startswith("Missing evidence")
+    opened = open_report([told], evidence={"S-1": records})
+    opened.locator("[role=rowheader] a").click()
+    case = case_of(opened)
+    unknown, gone = (lines(each) for each in case.locator(".record").all())
+    assert unknown[:2] == [HOSTILE, f"{HOSTILE} of a type that the contract does not know"]
+    assert gone[1] == "KYC withdrawn"
+    assert gone[gone.index("Withdrawn") + 1].endswith(f"by ana {HOSTILE}, approved by bruno")
+    assert gone[gone.index("Reason") + 1] == f"{HOSTILE} $& \\u202e"
+    assert f"{HOSTILE}\t{HOSTILE}" in case.locator("tbody").inner_text()
+    assert opened.locator("img").count() == 0
+    assert opened.title().startswith("Missing evidence")
 
 
 def test_a_sale_without_its_records_in_the_page_says_why_and_names_the_command(open_report, tmp_path, monkeypatch):

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from tests.support.uploaded_sales import MONDAY, MP3, PDF, WHEN, add_record, add_sale, execute, rows, unguarded
-from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.scorecards import Mark, read_scorecard
 from toolkit.errors import InvalidFields, InvalidInput, ReviewRefused
 from toolkit.kit.connection import Kit
@@ -48,7 +47,7 @@ def office(embedded_environment, database, bucket, s3, tmp_path, clock):
     evidence = {}
     for number in range(6):
         sale = add_sale(database, f"V-{number}", partner="Norte" if number % 2 else "Sul")
-        for kind, body in ((EvidenceType.POV, MP3), (EvidenceType.DOC_CONTRATANTE, PDF)):
+        for kind, body in (("POV", MP3), ("DOC_CONTRATANTE", PDF)):
             evidence[sale, kind] = _, key = add_record(database, sale, kind, **WHEN)
             s3.put_object(Bucket=bucket.name, Key=key, Body=body + f"{number}".encode() * 8)
     with Kit(environ, clock=clock) as kit:
@@ -105,10 +104,10 @@ def forget_draws(database):
 def test_a_file_with_a_finding_is_three_times_as_likely_to_be_drawn(office, database, put):
     """Whoever has the seed and the ids draws the same: the smallest of -ln(u) / weight."""
     for sale in ("V-0", "V-1"):
-        _, key = office.evidence[sale, EvidenceType.POV]
+        _, key = office.evidence[sale, "POV"]
         put(key, MP3 + b"one call of two sales")
     odd = office.kit.audit(verify=False).sql("SELECT unnest(evidence_ids) AS id FROM file_findings").id.tolist()
-    calls = [[office.evidence[f"V-{number}", EvidenceType.POV][0] for number in range(of, 6, 2)] for of in (0, 1)]
+    calls = [[office.evidence[f"V-{number}", "POV"][0] for number in range(of, 6, 2)] for of in (0, 1)]
     assert [sum(str(record) in odd for record in records) for records in calls] == [1, 1]
 
     def order(seed, record):
@@ -174,11 +173,11 @@ def test_a_review_fails_the_version_that_was_looked_at_and_ends_with_its_withdra
     looked(office, "Rui Lima", NO)
     assert codes(office) == {f"V-{number}" for number in range(6)}
 
-    record, _ = office.evidence["V-0", EvidenceType.POV]
+    record, _ = office.evidence["V-0", "POV"]
     office.kit.withdraw(record, reason="says no", by="Ana Souza", approved_by="Rui Lima")
-    _, key = office.evidence["V-1", EvidenceType.POV]
+    _, key = office.evidence["V-1", "POV"]
     put(key, MP3 + b"another")
-    _, key = office.evidence["V-2", EvidenceType.POV]
+    _, key = office.evidence["V-2", "POV"]
     put(key, MP3 + b"2" * 8)  # the same file sent again
     assert codes(office) == {f"V-{number}" for number in range(2, 6)}
 
@@ -255,7 +254,7 @@ def test_what_was_answered_cannot_be_changed_and_the_log_tells_of_it(office, dat
 def test_an_answer_about_a_file_that_was_replaced_meanwhile_is_not_kept(office, database, put):
     office.kit.draw_review(per_partner=1, second_share=0)
     turn = office.kit.desk("Ana Souza").next().result[0]
-    _, key = office.evidence[turn.sale_id, EvidenceType.POV]
+    _, key = office.evidence[turn.sale_id, "POV"]
     put(key, MP3 + b"another")
     with pytest.raises(ReviewRefused, match="not the version any more that was drawn"):
         office.kit.desk("Ana Souza").record(turn.evidence_id, YES)

@@ -316,7 +316,8 @@ def test_a_killed_upload_goes_on_where_it_was(bucket, folder, tmp_path):
     assert upload_files(credentials, folder).skipped == 150
 
 
-OWN = {"EVIDENCE_BUCKET": "sales", "AWS_ENDPOINT_URL": "https://s3.example:8443"}
+AMAZON = {"EVIDENCE_BUCKET": "sales"}
+OWN = AMAZON | {"AWS_ENDPOINT_URL": "https://s3.example:8443"}
 
 
 @pytest.mark.parametrize(
@@ -324,14 +325,10 @@ OWN = {"EVIDENCE_BUCKET": "sales", "AWS_ENDPOINT_URL": "https://s3.example:8443"
     [
         ({}, "http://127.0.0.1:9000/evidence", True),
         ({}, "https://files.example/evidence", False),
-        ({"EVIDENCE_BUCKET": "sales"}, "https://sales.s3.amazonaws.com/", True),
-        (
-            {"EVIDENCE_BUCKET": "sales", "AWS_REGION": "sa-east-1"},
-            "https://sales.s3.sa-east-1.amazonaws.com/",
-            True,
-        ),
-        ({"EVIDENCE_BUCKET": "sales"}, "https://other.s3.amazonaws.com/", False),
-        ({"EVIDENCE_BUCKET": "sales"}, "http://127.0.0.1/sales", False),
+        (AMAZON, "https://sales.s3.amazonaws.com/", True),
+        (AMAZON | {"AWS_REGION": "sa-east-1"}, "https://sales.s3.sa-east-1.amazonaws.com/", True),
+        (AMAZON, "https://other.s3.amazonaws.com/", False),
+        (AMAZON, "http://127.0.0.1/sales", False),
         (OWN, "https://s3.example:8443/sales", True),
         (OWN, "https://s3.example/sales", False),
         (OWN, "https://s3.example:8443@files.example/sales", False),

@@ -79,9 +79,7 @@ class World:
         self.change(self.requested(number, sale, evidence_type, back))
 
     def requested(self, number, sale, evidence_type, back):
-        with self.database.transaction() as connection:
-            known = connection.scalar(sa.select(sales.c.id).where(sales.c.id == f"S-{sale}"))
-        if known is None:
+        if self.database.run(sa.Connection.scalar, sa.select(sales).where(sales.c.id == f"S-{sale}")) is None:
             self.sale(sale, "A", False)
         at = self.database.clock.now - back
         record = {"id": _id(number), "object_key": _key(number), "requested_by": "service", "file_name": "f"}

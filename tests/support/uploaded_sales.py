@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from tests.support.evidence_files import pdf, tone
 from tests.support.request_bodies import CLIENT
-from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, object_key
+from toolkit.contract.evidence import KIND_OF, FileKind, object_key
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.database import tables
 from toolkit.database.connection import Database
@@ -34,15 +34,14 @@ def add_sale(database, sale_id="sale-1", **values):
 
 def partner_of(database, sale_id):
     """The software of the partner of a sale, which asks for credentials."""
-    with database.transaction() as connection:
-        partner = one_sale(connection, None, sale_id).partner
-    return PartnerAccess("crm", partner or "Luz", UnassignedSales.ANY, 20)
+    partner = database.run(one_sale, None, sale_id).partner or "Luz"
+    return PartnerAccess("crm", partner, UnassignedSales.ANY, 20)
 
 
 def add_record(
     database,
     sale_id="sale-1",
-    evidence_type=EvidenceType.DOC_CONTRATANTE,
+    evidence_type="DOC_CONTRATANTE",
     *,
     file_name="contract.pdf",
     media_type=None,
@@ -54,7 +53,7 @@ def add_record(
     evidence_id = new_id()
     key = key or object_key(evidence_id, file_name, requested_at)
     if media_type is None:
-        media_type = "audio/mpeg" if KIND_OF[EvidenceType(evidence_type)] is FileKind.AUDIO else "application/pdf"
+        media_type = "audio/mpeg" if KIND_OF[evidence_type] is FileKind.AUDIO else "application/pdf"
     of_file = {"file_name": file_name, "file_format": media_type, "type": media_type, "object_key": key}
     times = {"requested_at": requested_at, "expires_at": expires_at or requested_at + timedelta(hours=1)}
     record = {"id": evidence_id, "sale_id": sale_id, "evidence_type": evidence_type, "requested_by": "test"}

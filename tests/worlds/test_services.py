@@ -151,9 +151,7 @@ def said(empty_database, bucket, upload, clock, tmp_path):
             opened.callback(database.dispose)
             schema.upgrade(database)
             sync_bucket(database, bucket)
-            with database.transaction() as connection:
-                reading = last_reading(connection, clock())
-            assert reading is not None
+            reading = database.run(last_reading, clock())
             return database, [*reading.changes, *reading.notes]
 
         def make(world):
@@ -169,7 +167,6 @@ def said(empty_database, bucket, upload, clock, tmp_path):
             if not world.verdict:
                 return sentences, []
             audit = made_audit(database, tmp_path)
-            assert audit.facts.service is not None
             assert sentences == [*audit.facts.service["changes"], *audit.facts.service["notes"]]
             rows = audit.sql("SELECT sale_id, status, missing, problems FROM verdicts WHERE status <> 'compliant'")
             return sentences, [" ".join(row.values()) for row in rows.to_pylist()]
