@@ -197,6 +197,11 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
 
 
 def test_an_erasure_that_stopped_is_taken_up(office, run, database, monkeypatch):
+    execute(database, "CREATE TABLE bill (sale text REFERENCES sales DEFERRABLE INITIALLY DEFERRED)")
+    execute(database, "INSERT INTO bill VALUES ('V-1')")
+    assert "bill_sale_fkey" in office.asked("erase", *PEOPLE, cpf=MARIA["cpf"], ends=1).err
+    assert not (office.home / "erasures.jsonl").exists(), "nothing was removed"
+    execute(database, "DROP TABLE bill")
     with monkeypatch.context() as changed:
         changed.setattr(Bucket, "erase", Mock(side_effect=BucketError("The version is locked.")))
         assert "locked. The erasure " in office.asked("erase", *PEOPLE, cpf=MARIA["cpf"], ends=1).err

@@ -215,6 +215,7 @@ def erase(
     with suppress(_Rehearsed), database.transaction() as connection:  # a missing right shows before anything goes
         check_bucket(connection, bucket)
         _change_rows(connection, erasure, plan.keys)
+        connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))  # those that would refuse the commit
         raise _Rehearsed
     with database.transaction() as connection:
         _lock(connection, erasure)
