@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import array
 from toolkit.contract.resources import SaleRecord
 from toolkit.database.connection import Database, Lock, copy_rows, take
 from toolkit.database.observations import OBSERVED, observe
-from toolkit.database.service import clients, create_new, sales
+from toolkit.database.service import clients, create_new, mentions, sales, service_of
 from toolkit.errors import InvalidField, WriteRefused
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import source_of
@@ -95,8 +95,8 @@ def load_sales(
             connection.execute(_TAKE_OUT_SAME)
             connection.execute(sa.text("ALTER TABLE new_sales DROP COLUMN line"))
             changed = database.service.run(connection, "add_sales")
-            if changed < len(differing) and connection.execute(_TAKE_OUT_SAME).rowcount < len(differing):
-                raise WriteRefused("add_sales left sales as they were. Nothing was changed.")
+            if changed < len(differing) or not database.service.is_own:
+                _check_written(connection)
         if write and min(observe(connection, "sales"), changed) > len(differing):
             raise WriteRefused("add_sales changed other sales, too. Nothing was changed.")
     files = table.hand_back(rejected, out, language)
@@ -146,16 +146,30 @@ _KEEP_COMPLETIONS: Final = (
 )
 """Loading a file never takes a completion back."""
 
-_DIFFERS: Final = {name: sales.c[name].is_distinct_from(_new_sales.c[name]) for name in OBSERVED}
+_KNOWN: Final = {**sales.c, "partner": sa.func.nullif(sa.func.btrim(sales.c.partner), "")}  # as it is observed
+_DIFFERS: Final = {name: _KNOWN[name].is_distinct_from(_new_sales.c[name]) for name in OBSERVED}
 _DIFFERS_AT_ALL: Final = sa.or_(*_DIFFERS.values())
 _TAKE_OUT_SAME: Final = sa.delete(_new_sales).where(sales.c.id == _new_sales.c.id, ~_DIFFERS_AT_ALL)
 
 
-def _differing(connection: Connection) -> Sequence[sa.Row[Any]]:
+def _check_written(connection: Connection) -> None:
+    """Make sure that no sale has another value than was given in a column that the statement stores."""
+    statement = service_of(connection).statements["add_sales"]
+    stored = {to_camel(name) for name in OBSERVED if mentions(statement, name)}
+    for sale in _differing(connection, sa.null()):
+        if others := sorted(stored.intersection(sale.fields)):
+            raise WriteRefused(
+                "add_sales left sales as they were, or stored other values: {!r} ({}). Nothing was changed.",
+                sale.sale_id,
+                ", ".join(others),
+            )
+
+
+def _differing(connection: Connection, line: Any = _new_sales.c.line) -> Sequence[sa.Row[Any]]:
     """Return the rows that writing would insert or update, each with the fields that differ."""
     absent = sales.c.id.is_(None)
     fields = [sa.case((~absent & condition, to_camel(name))) for name, condition in _DIFFERS.items()]
     differing = sa.func.array_remove(array(fields), None).label("fields")
-    query: sa.Select[Any] = sa.select(_new_sales.c.line, _new_sales.c.id.label("sale_id"), differing)
+    query: sa.Select[Any] = sa.select(line.label("line"), _new_sales.c.id.label("sale_id"), differing)
     query = query.select_from(_new_sales.outerjoin(sales, sales.c.id == _new_sales.c.id))
     return connection.execute(query.where(absent | _DIFFERS_AT_ALL).order_by("line")).all()
