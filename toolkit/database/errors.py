@@ -115,7 +115,7 @@ class ErrorTranslation:
         if case is not None:
             more = self.variable if case in {"login", "database"} else said
             return _KINDS.get(case, DatabaseError)(SENTENCES[case], at, more, _TIMEOUTS.get(state, ""))
-        if state == "42501":
+        if state == "42501" and "row-level security" not in said:
             # A row that is locked FOR UPDATE needs that right, too.
             verbs = ", ".join(dict.fromkeys(verb[1].upper() for verb in _VERB.finditer(statement)))
             right = (

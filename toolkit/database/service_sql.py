@@ -49,7 +49,7 @@ class _Column(NamedTuple):
     type: str
     category: str
     told: str
-    may_exclude: bool  # whether it may say that a row does not count: by a code, a time that is set, or yes and no
+    may_exclude: bool  # whether it may say that a row does not count: a code, a flag, a time or another row
 
 
 def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -> list[str]:
@@ -116,7 +116,7 @@ def _columns(connection: Connection, table: str) -> list[_Column]:
         about = "; ".join(filter(None, (row.type, row.key, ", ".join(codes))))
         name, about = (" ".join(text.split()) for text in (row.sql, about))
         told = Message("{} ({}; may be NULL)" if row.nullable else "{} ({})", name, about)
-        may_exclude = bool(codes) or row.category == "B" or (row.nullable and row.category == "D")
+        may_exclude = bool(codes) or row.category == "B" or (row.nullable and (row.category == "D" or row.of_own))
         found.append(_Column(row.sql, row.type, row.category, told, may_exclude))
     return found
 
@@ -173,6 +173,8 @@ _TABLES: Final = """
 
 _COLUMNS: Final = """
     SELECT quote_ident(attname) AS sql, format_type(atttypid, NULL) AS type, NOT attnotnull AS nullable,
+           EXISTS (SELECT FROM pg_constraint
+                   WHERE conrelid = attrelid AND confrelid = attrelid AND attnum = ANY(conkey)) AS of_own,
            CASE WHEN has_column_privilege(attrelid, attnum, 'SELECT') THEN typcategory::text END AS category,
            ARRAY(SELECT CAST(enumlabel AS text) FROM pg_enum WHERE enumtypid = atttypid ORDER BY enumsortorder)
                AS labels,
@@ -247,9 +249,10 @@ def _ids(connection: Connection) -> Iterator[Message]:
                 SELECT count({name}) FROM ({service.statements[relation]}) AS given WHERE {columns[name]} IS NULL
             """
             if count := connection.execute(sa.text(query.replace(":", r"\:"))).scalar_one():
+                uuid = f"CASE WHEN {name} ~ '^[0-9a-f-]{{36}}$' THEN {name} ELSE md5({name}) END"
                 yield Message(
                     "{}, {}: values that are no uuid, and are read as NULL: {:,}. Write, for instance: {} AS {}.",
-                    *(relation, name, count, f"CAST(md5({name}) AS uuid)", name),
+                    *(relation, name, count, uuid, name),
                 )
 
 

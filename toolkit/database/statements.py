@@ -167,9 +167,13 @@ def defaults(statement: str, column: str, *, of_codes: bool = False) -> list[str
 
 
 def _is_code(test: Any) -> bool:
-    """Tell whether a condition compares a value with a code that stands there."""
-    compared = test.expressions if test.key == "in" else [test.expression] * (test.key in ("eq", "like"))
-    return any(each.key == "literal" for value in compared for each in _branches(value))
+    """Tell whether a condition, or a part of it, compares a value with a code that stands there."""
+    if test.key in ("or", "and"):
+        return any(_is_code(each.unnest()) for each in test.flatten())
+    compares = test.key in ("eq", "like", "ilike", "regexplike", "regexpilike", "similarto")
+    compared = test.expressions if test.key == "in" else [test.expression] * compares
+    kinds = ({part.key for part in each.walk()} for each in compared)
+    return any("literal" in each and "column" not in each for each in kinds)
 
 
 def _branches(value: Any) -> Iterator[Any]:

@@ -108,7 +108,7 @@ def complete_sale(
                 return Completion(sale_id, completed_at, False, verdict)
             attempt.rollback()
     raise BucketError(
-        "The sale {!r} or its files changed {} times while they were read; try again.", sale_id, ATTEMPTS
+        "The sale {!r} or its files changed {} times, or complete_sale changes them; try again.", sale_id, ATTEMPTS
     )
 
 
