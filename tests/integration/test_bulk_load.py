@@ -194,10 +194,7 @@ def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(database):
     def register(body):
         return str(register_client(database, body).client_id)
 
-    first, again = (
-        register(CLIENT | {"email": "Ana@example.com"}),
-        register(CLIENT | {"email": "other@example.com"}),
-    )
+    first, again = (register(CLIENT | {"email": f"{name}@example.com"}) for name in ("Ana", "other"))
     moved = changed(CLIENT, "address.installationNumber", "7654321")
     elsewhere = register(moved | {"email": "third@example.com"})
     somebody = register(CLIENT | {"cpf": OTHER_CPF, "email": "ana@example.com"})

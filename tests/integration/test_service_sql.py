@@ -17,7 +17,7 @@ from tests.support.uploaded_sales import MP3, PDF, execute, partner_of, rows
 from toolkit.database import schema, statements
 from toolkit.database.connection import Database, raw
 from toolkit.database.service import evidences, load_service, sales
-from toolkit.errors import AlreadyThere, WriteRefused
+from toolkit.errors import AlreadyThere, InvalidFields, WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_manifest, request_upload
 from toolkit.intake.clients import load_clients
@@ -73,8 +73,7 @@ def put_files(put):
     """Puts a file of its kind under each key of a database."""
 
     def put_files(database):
-        with database.transaction() as connection:
-            keys = connection.scalars(sa.select(evidences.c.object_key)).all()
+        keys = database.run(lambda connection: connection.scalars(sa.select(evidences.c.object_key)).all())
         for key in keys:
             put(key, PDF if key.endswith(".pdf") else MP3)
         return len(keys)
@@ -110,9 +109,8 @@ def test_credentials_are_stored_where_the_service_keeps_its_records(made, bucket
     assert complete_sale(other, bucket, "V-1").completed_at == NOW
     assert complete_sale(other, bucket, "V-1").already
     assert complete_sale(other, bucket, "V-2").completed_at is None
-    with other.transaction() as connection:
-        done = connection.scalars(sa.select(sales.c.id).where(sales.c.completed_at.is_not(None)).order_by("id"))
-        assert done.all() == ["V-1", "V-5"]
+    done = sa.select(sales.c.id).where(sales.c.completed_at.is_not(None)).order_by("id")
+    assert other.run(lambda connection: connection.scalars(done).all()) == ["V-1", "V-5"]
 
 
 _TRIGGERED = """
@@ -131,9 +129,10 @@ def test_what_the_service_drops_without_an_error_is_not_told_as_done(made, bucke
     execute(other, _TRIGGERED.format(""))
     other_id = """IF TG_TABLE_NAME = 'Client' THEN NEW.id := gen_random_uuid(); RETURN NEW; END IF;"""
     clients = rows(other, 'TABLE "Client"')
-    for body in other_id, "":
+    other_cpf = other_id.replace("id := gen_random_uuid()", "cpf := '52998224724'")
+    for body in other_id, other_cpf, "":
         execute(other, _TRIGGERED.format(body).partition("CREATE TRIGGER")[0])
-        with pytest.raises(AlreadyThere, match=r"did not store it as given.*\(add_clients\)"):
+        with pytest.raises(AlreadyThere, match=r"did not store it as given.*\(add_clients: id, cpf, "):
             register_client(other, CLIENT)
     assert rows(other, 'TABLE "Client"') == clients
     loaded = load_clients(other, [write_csv(tmp_path / "a.csv", [client(1)])], out=tmp_path)
@@ -141,10 +140,10 @@ def test_what_the_service_drops_without_an_error_is_not_told_as_done(made, bucke
     key = """IF TG_TABLE_NAME = 'Evidence' THEN NEW."s3Key" := '/' || NEW."s3Key"; RETURN NEW; END IF;"""
     for body in "", key:  # the latter stores another key than its form is for
         execute(other, _TRIGGERED.format(body).partition("CREATE TRIGGER")[0])
-        with pytest.raises(AlreadyThere, match=r"did not store it as given.*\(add_records\)"):
+        with pytest.raises(AlreadyThere, match=r"did not store it as given.*\(add_records: id, "):
             request_upload(other, bucket, "V-5", BODY, partner_of(other, "V-5"), LIMITS)
     (manifest := tmp_path / "manifest.csv").write_text(f"saleId,{','.join(BODY)}\nV-5,{','.join(BODY.values())}\n")
-    with pytest.raises(AlreadyThere, match=r"did not store it as given.*\(add_records\)"):
+    with pytest.raises(AlreadyThere, match=r"did not store it as given.*\(add_records: id, "):
         request_manifest(other, bucket, manifest, tmp_path / "credentials.jsonl", LIMITS, Progress())
     assert rows(other, "SELECT kind FROM audit.custody_events WHERE kind = 'ISSUED'") == []
     with pytest.raises(WriteRefused, match="left the sale 'V-1' without a completed_at"):
@@ -164,6 +163,32 @@ def test_sales_that_the_service_leaves_as_they_were_are_not_told_as_updated(data
             (file := tmp_path / "sales.csv").write_text(f"{head}\n1,,{group},true,2026-10-01\n", "utf-8")
             with refused:
                 assert load_sales(other, file, timezone=UTC).inserted == 1
+    keeps = "CREATE FUNCTION keeps() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN OLD; END$$"
+    execute(database, keeps, "CREATE TRIGGER keeps BEFORE UPDATE ON sales FOR EACH ROW EXECUTE FUNCTION keeps()")
+    service = replace(database.service, source=tmp_path / "service.sql", read={}, stored={})
+    refused = pytest.raises(WriteRefused, match=r"left sales as they.* '1' \(utilityGroup\)")
+    with Database(database.engine.url.render_as_string(hide_password=False), service=service) as other, refused:
+        load_sales(other, file, timezone=UTC)
+
+
+def test_what_the_service_refuses_or_stores_with_a_mask_is_told_so(made, bucket, tmp_path):
+    other = made("prisma")
+    schema.upgrade(other)
+    for change in "ADD shop int NOT NULL DEFAULT 1", "ALTER shop DROP DEFAULT":
+        execute(other, f'ALTER TABLE "Client" {change}')
+    with pytest.raises(InvalidFields, match=r"Breaks a rule of the service \(shop\)"):
+        register_client(other, CLIENT)
+    mask = r"NEW.shop := 1; NEW.cpf := regexp_replace(NEW.cpf, '(...)(...)(...)', '\1.\2.\3-'); RETURN NEW;"
+    execute(other, _TRIGGERED.format(f"IF TG_TABLE_NAME = 'Client' THEN {mask} END IF;"))
+    with pytest.raises(InvalidFields, match=r"\(value too long for type character varying\(11\)\)"):
+        register_client(other, CLIENT)
+    execute(other, 'ALTER TABLE "Client" ALTER cpf TYPE text')
+    for number in 1, 2:
+        file = write_csv(tmp_path / "a.csv", [client(each) for each in range(number)])
+        assert load_clients(other, [file], out=tmp_path).accepted == 1
+    execute(other, 'CREATE RULE no_row AS ON INSERT TO "Evidence" DO INSTEAD NOTHING')
+    with pytest.raises(AlreadyThere, match="did not store it as given"):
+        request_upload(other, bucket, "V-5", BODY, partner_of(other, "V-5"), LIMITS)
 
 
 def test_what_a_trigger_moves_to_another_table_is_stored(made, bucket):
@@ -174,10 +199,8 @@ def test_what_a_trigger_moves_to_another_table_is_stored(made, bucket):
     execute(other, *tables, _TRIGGERED.format(moves))
     assert register_client(other, CLIENT).message == "Client created"
     issued = request_upload(other, bucket, "V-5", BODY, partner_of(other, "V-5"), LIMITS)
-    with other.transaction() as connection:
-        assert connection.scalars(sa.select(evidences.c.id).where(evidences.c.id == issued.id)).all() == [
-            issued.id
-        ]
+    stored = sa.select(evidences.c.sale_id).where(evidences.c.id == issued.id)
+    assert other.run(lambda connection: connection.scalar(stored)) == "V-5"
 
 
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, put_files, bucket_environment):
@@ -231,6 +254,7 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
     run, made, put_files, bucket_environment, tmp_path
 ):
     database = made("legado")
+    execute(database, "ALTER TABLE evidencias ADD substituta bigint REFERENCES evidencias (seq)")
     put_files(database)
     environ = environment(database, bucket_environment, "legado")
     text = Path(environ["TOOLKIT_SERVICE_SQL"]).read_text("utf-8")
@@ -243,6 +267,7 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
     told = run("db", "check", ends=3, within=environ)
     assert "records: the statement yields none of the rows of its table." in told.out
     assert "sales, is_client_financial_responsible: nobody tells of codes that are new" in told.err
+    assert "substituta (bigint; -> evidencias; may be NULL)" in told.err
     assert "No file that an evidence record names lies in the bucket" in run("audit", ends=3, within=environ).err
 
 
@@ -291,6 +316,7 @@ def test_a_value_that_is_one_of_several_is_found(value, words):
         (f"SELECT {CODES} kind, NULL::text AS other", (["Q", "R'S"], ["'R''S'"], True)),
         ("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", ([], [], False)),
         ("SELECT 1, a <> 'n' AS kind, NULL AS other UNION (SELECT 2, 'Q', c FROM d)", (["Q"], ["TRUE"], False)),
+        ("SELECT a ~ 'y' OR b = ANY('{z}') AS kind, c AS other FROM d", ([], ["FALSE"], False)),
         (f"WITH a (c) AS (SELECT {CODES}) SELECT c AS kind FROM a AS b", (["Q", "R'S"], ["'R''S'"], False)),
         ("SELECT (a.kind = 'y'::d) AS kind FROM (SELECT 'Q' AS kind) AS b, c AS a", ([], ["FALSE"], False)),
         ("SELECT kind FROM (SELECT a.* FROM (SELECT NOT c IN ('n') AS kind) AS a) AS b", ([], ["TRUE"], False)),

@@ -70,6 +70,12 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The columns without which no audit can be made, and those of a client that the contract requires."""
 
+KNOWN_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    "add_clients": ("cpf", "installation_number", "number_on_dealership"),
+    "add_records": ("sale_id", "evidence_type", "object_key"),
+}
+"""By the statement that writes: the columns, beside the id, by which a row is known when it is read back."""
+
 OURS: Final = frozenset(
     {*NEW, "acting", "own_sale", "asked", "told", "known", "wanted", "different", "set_aside", "staged_clients"}
 )
@@ -190,42 +196,36 @@ class Service:
 
         Raises:
             AlreadyThere: a row is not stored, see ``check_stored``.
-            WriteRefused: all were stored, but not as they were given.
         """
         self.require(name)
         relation = WRITES[name][0]
         changed = connection.execute(sa.text(_escaped(self.statements[name]))).rowcount
         lacking = changed < connection.execute(sa.text(f"SELECT count(*) FROM {relation}")).scalar_one()
         if name.startswith("add_") and (lacking or not self.is_own):
-            error = AlreadyThere if lacking or name == "add_records" else WriteRefused
-            self.check_stored(connection, name, relation, error=error)
+            self.check_stored(connection, name)
         return changed
 
-    def check_stored(
-        self,
-        connection: Connection,
-        name: str,
-        rows: str,
-        given: Mapping[str, object] | None = None,
-        *,
-        error: type[AlreadyThere | WriteRefused] = AlreadyThere,
-    ) -> None:
-        """Make sure that rows are read back as they were given; ``rows`` is a table of them, or a query.
+    def check_stored(self, connection: Connection, name: str, given: Mapping[str, object] | None = None) -> None:
+        """Make sure that rows are read back as they were given: those of the statement's relation, or one.
 
         A trigger that moves rows to another table leaves them uncounted, and so does one that drops them. A
-        record under another id, or with another key, would leave its file without a record.
+        record under another id, or with another key, would leave its file without a record, and a client that is
+        read with another CPF would be registered again by each load.
 
         Raises:
             AlreadyThere: one is not stored, as with ``ON CONFLICT DO NOTHING``.
         """
-        read = self.text(WRITES[name][0].removeprefix("new_"))
-        names = ("id", "sale_id", "evidence_type", "object_key") if name == "add_records" else ("id",)
+        relation = WRITES[name][0]
+        read = self.text(relation.removeprefix("new_"))
+        rows = one_row(relation).removeprefix(f"{relation} AS ") if given else relation
+        names = ("id", *KNOWN_BY.get(name, ()))
         alike = " AND ".join(f"read.{each} = written.{each}" for each in names)
         stored = f"SELECT FROM {read} AS read WHERE {alike}"
         lacking = sa.text(f"SELECT EXISTS (SELECT FROM {rows} AS written WHERE NOT EXISTS ({stored}))")
         if connection.scalar(lacking, given):
-            raise error(
-                Message("The service did not store it as given, perhaps because it is there already ({})", name)
+            told = f"{name}: {', '.join(names)}"
+            raise AlreadyThere(
+                Message("The service did not store it as given, perhaps because it is there already ({})", told)
             )
 
 

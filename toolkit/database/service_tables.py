@@ -94,6 +94,10 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
             for name in IDS.get(relation, ())
             if (columns[name], types[name].name) in _STORED
         }
+        if "cpf" in columns:  # with a mask, or a number that lost its zeros: read as the contract writes it
+            digits = f"translate({read[relation]['cpf']}, '.-/ ', '')"
+            padded = f"lpad({digits}, greatest(length({digits}), 11), '0')"
+            read[relation]["cpf"] = padded if types["cpf"].category == "N" else digits
         if not service.is_own and connection.scalar(_TAKES_TEXTS_FOR_EQUAL):
             for name in (each for each, kind in columns.items() if kind == "text"):
                 read[relation][name] += ' COLLATE "C"'

@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError
 
 from toolkit.contract.resources import QualityWarning
 from toolkit.database.connection import Database, Lock, copy_rows, raw, take
-from toolkit.database.service import create_new, service_of
+from toolkit.database.service import KNOWN_BY, create_new, service_of
 from toolkit.database.tables import load_batches, new_id, new_ids
 from toolkit.errors import AlreadyThere, InvalidField, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
@@ -211,7 +211,7 @@ class _Load:
                 self._loaded.add(self._loaded.reasons, reason, [line])
 
 
-KEY: Final = ("cpf", "installation_number", "number_on_dealership")  # the columns by which a client is known
+KEY: Final = KNOWN_BY["add_clients"]
 
 _OTHERS: Final = [each.column for each in FIELDS if each.column not in KEY]
 _COLUMNS: Final = ("line", "id", "address_id", *(each.column for each in FIELDS))
@@ -294,22 +294,19 @@ class Staging:
         if not self.rows or self._refusal() is None:
             return {}
         connection = self._connection
-        connection.execute(sa.text("ALTER TABLE new_clients RENAME TO staged_clients"))
-        connection.execute(sa.text("CREATE TEMPORARY TABLE new_clients (LIKE staged_clients) ON COMMIT DROP"))
+        connection.execute(sa.text(_BY_PARTS))
         lines = list(connection.scalars(sa.text("SELECT line FROM staged_clients ORDER BY line")))
         refused: dict[int, str] = {}
         waiting = [lines]
         while waiting:
             part = waiting.pop()
-            connection.execute(sa.text("TRUNCATE new_clients"))
-            within = {"first": part[0], "last": part[-1]}
-            connection.execute(sa.text(_PART), within)
+            connection.execute(sa.text(_PART), {"first": str(part[0]), "last": str(part[-1])})
             reason = self._refusal()
             if reason is not None and len(part) == 1:
                 refused[part[0]] = reason
             elif reason is not None:
                 waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
-        connection.execute(sa.text("DROP TABLE staged_clients"))
+        connection.execute(sa.text("DROP TABLE staged_clients CASCADE"))
         return refused
 
     def _refusal(self) -> str | None:
@@ -328,4 +325,11 @@ class Staging:
         return None
 
 
-_PART: Final = "INSERT INTO new_clients SELECT * FROM staged_clients WHERE line BETWEEN :first AND :last"
+_BY_PARTS: Final = """
+    ALTER TABLE new_clients RENAME TO staged_clients;
+    CREATE INDEX ON staged_clients (line);
+    CREATE TEMPORARY VIEW new_clients AS SELECT * FROM staged_clients
+    WHERE line BETWEEN CAST(current_setting('toolkit.first') AS bigint)
+                   AND CAST(current_setting('toolkit.last') AS bigint)
+"""
+_PART: Final = "SELECT set_config('toolkit.first', :first, true), set_config('toolkit.last', :last, true)"

@@ -36,6 +36,9 @@ MESSAGE: Final = "Client created"
 REFUSALS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.errors.RaiseException)
 """Errors by which the service's own rules refuse a row."""
 
+_WITHOUT_VALUES: Final = {"varchar", "varchar_input", "bpchar", "bpchar_input", "ExecFindPartition"}
+"""Functions of PostgreSQL that refuse a long text, or a row without a partition, and quote no value."""
+
 
 def register_client(database: Database, body: Mapping[str, Any]) -> RegisteredClient:
     """Validate ``body`` (contract names) and store the client with its address, every time anew.
@@ -54,8 +57,7 @@ def register_client(database: Database, body: Mapping[str, Any]) -> RegisteredCl
         if not own:
             connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
         if not connection.execute(add, stored).rowcount or not own:
-            written = "(SELECT CAST(:id AS uuid) AS id)"
-            database.service.check_stored(connection, "add_clients", written, {"id": client_id})
+            database.service.check_stored(connection, "add_clients", stored)
     return RegisteredClient(message=MESSAGE, client_id=client_id, address_id=address_id)
 
 
@@ -74,7 +76,8 @@ def refusals() -> Iterator[None]:
 
 def refusal(error: psycopg.Error) -> Message:
     """Return why the service refused a row; a value that it names in its details is not shown."""
-    named = error.diag.constraint_name or error.sqlstate
+    said = error.diag.message_primary if error.diag.source_function in _WITHOUT_VALUES else error.sqlstate
+    named = error.diag.constraint_name or error.diag.column_name or said
     if isinstance(error, psycopg.errors.UniqueViolation):
         return Message("Repeats what may stand only once in the service ({})", named)
     return Message("Breaks a rule of the service ({})", named)
