@@ -37,16 +37,28 @@ endef
 # An environment names its folder in many files: in a clone that was moved or copied it is made anew.
 MOVED := $(shell test ! -s $(VENV)/.ready || grep -qxF "$$(pwd -P)" $(VENV)/.ready || echo --clear)
 
+# Two at once in one folder would spoil each other's environment: the second waits, and finds it made.
+ALONE := import fcntl, os, sys; me = open("Makefile"); fcntl.flock(me, fcntl.LOCK_EX); \
+	os.set_inheritable(me.fileno(), True); os.execvp(sys.argv[1], sys.argv[1:])
+
 $(VENV)/.ready: requirements.lock requirements-setup.lock pyproject.toml $(wildcard .make/*.py) $(if $(MOVED),moved)
+ifndef LOCKED
+	$(PYTHON) -c '$(ALONE)' $(MAKE) --no-print-directory LOCKED=1 $@
+else
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(MOVED) $(VENV)
 	$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-user --no-compile --require-hashes -r requirements-setup.lock
 	$(call install,requirements.lock,--editable .)
 	pwd -P > $@
+endif
 
 $(VENV)/.developed: $(VENV)/.ready requirements-dev.lock
+ifndef LOCKED
+	$(PYTHON) -c '$(ALONE)' $(MAKE) --no-print-directory LOCKED=1 $@
+else
 	$(call install,requirements-dev.lock)
 	touch $@
+endif
 
 run: $(VENV)/.ready ## The main job, end to end, on the embedded services and the sample data
 	$(RUN)/python -m toolkit demo --out reports
