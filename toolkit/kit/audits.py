@@ -247,8 +247,8 @@ class AuditResult:
     def partners(self) -> Shown[pd.DataFrame]:
         """Show what each partner has to act on, those with the most overdue findings first."""
         board = self.numbers.partners
-        overdue = int(board["overdue"].sum())
-        facts = {"partners": len(board), "findings": int(board["findings"].sum()), "overdue": overdue}
+        overdue, named = int(board["overdue"].sum()), board["partner"] != ""
+        facts = {"partners": int(named.sum()), "findings": int(board["findings"].sum()), "overdue": overdue}
         parts = [figures("Partners", facts, f"{_('As of')} {readable(self.as_of, self._zone)}")]
         parts += [self._list(BESIDE[name]) for name in ("partners", "partner-months")]
         parts += _notes(self._report(self.numbers))

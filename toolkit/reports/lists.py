@@ -342,7 +342,7 @@ BESIDE: Final[Mapping[str, List]] = {
         "Trend",
         {"Day": 1.5, "Findings": 1.0, "Came": 1.0, "Went": 1.0},
         lambda report: report.result.trend.query("came + went > 0")[::-1].rename(columns={"present": "findings"}),
-        "The latest days on which findings came or went, with those that were there at the end of the day.",
+        "The latest days on which findings came or went, with those at the end of the day, waived ones too.",
     ),
     "unusable": List(
         "Unusable files",
@@ -354,7 +354,7 @@ BESIDE: Final[Mapping[str, List]] = {
         "Findings about files",
         {"Sales": 1.5, "Finding": 1.6, "Meaning": 3.0, "Where the files lie": 3.0},
         _file_findings,
-        "What is odd about the files, the gravest first. Those of a record count until it is withdrawn.",
+        "What is odd about the files themselves, gravest first. Those of a record count until it is withdrawn.",
     ),
     "warned": List(
         "Compliant sales with a warning",
