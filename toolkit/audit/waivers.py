@@ -69,13 +69,13 @@ def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_b
     reason, revoked_by = stated(WaiverRefused, reason, revoked_by)
     with database.transaction() as connection:
         revoked_at = stamp(connection)  # whoever revokes it at the same moment waits here
-        if connection.scalar(sa.select(waivers.c.id).where(waivers.c.id == waiver_id)) is None:
+        query = sa.select(waiver_revocations.c.revoked_at).select_from(waivers.outerjoin(waiver_revocations))
+        found = connection.execute(query.where(waivers.c.id == waiver_id)).one_or_none()
+        if found is None:
             raise WaiverRefused("There is no waiver with the id {}; toolkit waiver list shows all.", waiver_id)
-        before = connection.scalar(
-            sa.select(waiver_revocations.c.revoked_at).where(waiver_revocations.c.waiver_id == waiver_id)
-        )
-        if before is not None:
-            raise WaiverRefused("The waiver was revoked before, at {}.", before.isoformat(timespec="seconds"))
+        if found.revoked_at is not None:
+            before = found.revoked_at.isoformat(timespec="seconds")
+            raise WaiverRefused("The waiver was revoked before, at {}.", before)
         row = {"waiver_id": waiver_id, "reason": reason, "revoked_by": revoked_by, "revoked_at": revoked_at}
         connection.execute(sa.insert(waiver_revocations), row | {"account": database.account})
     return revoked_at

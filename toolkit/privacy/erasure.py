@@ -222,7 +222,7 @@ def erase(
         if replace(planned(connection), files=plan.files, not_searched=plan.not_searched) != plan:
             raise PrivacyRefused("What may be erased changed during the search. Nothing was removed; try again.")
         ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        new = not ledger.exists()
+        ledger.touch(mode=0o600)
         listed = len(read_ledger(ledger))
         with ledger.open("a+b") as file:
             file.seek(0)
@@ -234,8 +234,6 @@ def erase(
                     file.truncate(len(content) - len(cut))
             file.write(erasure.line())
         sync(ledger)
-        if new:
-            ledger.chmod(0o600)
         for path in plan.files:  # first: what tells them is in the rows
             path.unlink(missing_ok=True)
         _carry_out(connection, bucket, erasure, plan.keys)
