@@ -254,19 +254,31 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
     run, made, put_files, bucket_environment, tmp_path
 ):
     database = made("legado")
-    execute(database, "ALTER TABLE evidencias ADD substituta bigint REFERENCES evidencias (seq)")
+    made_of = "CASE tp_evidencia WHEN 'ACT' THEN 'POV' ELSE 'KYC' END"
+    execute(
+        database,
+        "ALTER TABLE evidencias ADD substituta bigint REFERENCES evidencias (seq)",
+        f"ALTER TABLE evidencias ADD tipo text GENERATED ALWAYS AS ({made_of}) STORED",
+        f"CREATE VIEW visto AS SELECT num_venda AS venda, {made_of} AS tipo FROM evidencias",
+    )
     put_files(database)
     environ = environment(database, bucket_environment, "legado")
     text = Path(environ["TOOLKIT_SERVICE_SQL"]).read_text("utf-8")
     code = "CASE fl_resp_financeiro WHEN 'S' THEN true WHEN 'N' THEN false END"
     text = text.replace(code, "CASE WHEN fl_resp_financeiro = 'N' THEN false ELSE true END")
     path = tmp_path / "service.sql"
-    path.write_text(text.replace("public.evidencias", "public.evidencias WHERE tp_evidencia = 'act'"), "utf-8")
+    text = text.replace("public.evidencias", "public.evidencias WHERE tp_evidencia = 'act'")
+    text = text.replace(
+        "ELSE tp_evidencia", "WHEN '?' THEN (SELECT visto.tipo FROM visto WHERE venda = '') ELSE tipo"
+    )
+    path.write_text(text, "utf-8")
     environ["TOOLKIT_SERVICE_SQL"] = str(path)
     run("db", "upgrade", within=environ)
     told = run("db", "check", ends=3, within=environ)
     assert "records: the statement yields none of the rows of its table." in told.out
     assert "sales, is_client_financial_responsible: nobody tells of codes that are new" in told.err
+    for place in "evidencias", "visto":
+        assert f"{place}, tipo: nobody tells of codes that are new, or NULL: they become 'KYC'." in told.err
     assert "substituta (bigint; -> evidencias; may be NULL)" in told.err
     assert "No file that an evidence record names lies in the bucket" in run("audit", ends=3, within=environ).err
 

@@ -19,7 +19,7 @@ from toolkit.contract.service_rows import FLAWS, LEFT_OUT
 from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of, rows_behind
 from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, mentions, service_of
-from toolkit.database.service_tables import Resolved, hidden_and_copied, parts_alone, resolve
+from toolkit.database.service_tables import Resolved, defaults_behind, hidden_and_copied, parts_alone, resolve
 from toolkit.database.statements import columns_in, defaults, is_null, tables_in, taken_of_several, tree_of
 from toolkit.errors import InvalidInput, SchemaMismatch, WriteRefused
 from toolkit.message import Message, listed
@@ -333,10 +333,10 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
     if unnamed := [*_unnamed(connection)]:
         yield Message("No SELECT names these columns, by which a row may not count: {}", listed(unnamed))
     for relation, column in (shown.split(".") for shown in _CODED):
-        for value in defaults(service.statements[relation], column):
-            yield Message(
-                "{}, {}: nobody tells of codes that are new, or NULL: they become {}.", relation, column, value
-            )
+        statement = service.statements[relation]
+        found = [(relation, column, value) for value in defaults(statement, column)]
+        for each in (*found, *defaults_behind(connection, statement, column)):
+            yield Message("{}, {}: nobody tells of codes that are new, or NULL: they become {}.", *each)
     for name in (each for each, table in resolved["tables"].items() if table["kind"] == "function"):
         yield Message("The tables behind the function {} are not known: nobody tells when they change.", name)
     for relation, columns in REQUIRED.items():

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.service_rows import ServiceChange
 from toolkit.database.service import COLUMNS, IDS, NEW, WRITES, Service, service_of
-from toolkit.database.statements import cut_off, functions_in, is_null, tables_in
+from toolkit.database.statements import columns_of, cut_off, defaults, functions_in, is_null, tables_in
 from toolkit.errors import SchemaMismatch
 from toolkit.message import Message
 
@@ -205,6 +205,15 @@ def hidden_and_copied(connection: Connection) -> tuple[tuple[str, ...], tuple[st
     return tuple(row.place for row in rows if row.hidden), tuple(
         row.place for row in rows if row.kind in ("m", "f")
     )
+
+
+def defaults_behind(connection: Connection, statement: str, column: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the columns of views and generated ones that a column is made of, and what they become by default."""
+    for row in _behind(connection):
+        for name in sorted(columns_of(statement, column).intersection(row.columns)):
+            rule = row.columns[name].partition(" = ")[2]
+            made = f'SELECT {rule} AS "{name}"' if rule else row.view or ""
+            yield from ((row.place, name, value) for value in defaults(made, name))
 
 
 def parts_alone(connection: Connection) -> Sequence[sa.Row[Any]]:

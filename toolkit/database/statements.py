@@ -105,6 +105,12 @@ def cut_off(statement: str) -> str | None:
     return None
 
 
+def columns_of(statement: str, column: str) -> set[str]:
+    """Return the names of the columns that a column is made of."""
+    parts = (part for value in _values(statement, column) for part in value.walk())
+    return {part.name for part in parts if part.key == "column"}
+
+
 def taken_of_several(statement: str, columns: Iterable[str]) -> list[str]:
     """Return the words by which a value is one of several: whichever comes first, or the greatest in columns."""
     parts = (part for each in columns for value in _values(statement, each) for part in value.walk())
