@@ -43,7 +43,7 @@ ALONE := import fcntl, os, sys; me = open("Makefile"); fcntl.flock(me, fcntl.LOC
 
 $(VENV)/.ready: requirements.lock requirements-setup.lock pyproject.toml $(wildcard .make/*.py) $(if $(MOVED),moved)
 ifndef LOCKED
-	$(PYTHON) -c '$(ALONE)' $(MAKE) --no-print-directory LOCKED=1 $@
+	@$(PYTHON) -c '$(ALONE)' $(MAKE) --no-print-directory LOCKED=1 $@
 else
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(MOVED) $(VENV)
@@ -54,7 +54,7 @@ endif
 
 $(VENV)/.developed: $(VENV)/.ready requirements-dev.lock
 ifndef LOCKED
-	$(PYTHON) -c '$(ALONE)' $(MAKE) --no-print-directory LOCKED=1 $@
+	@$(PYTHON) -c '$(ALONE)' $(MAKE) --no-print-directory LOCKED=1 $@
 else
 	$(call install,requirements-dev.lock)
 	touch $@
