@@ -24,7 +24,7 @@ from toolkit.bucket.client import Bucket
 from toolkit.contract.events import HIDDEN
 from toolkit.contract.privacy import PERSONAL, Right
 from toolkit.database import tables
-from toolkit.errors import BucketError, DatabaseError, PrivacyRefused
+from toolkit.errors import BucketError, BucketUnavailable, DatabaseError, PrivacyRefused
 from toolkit.intake.registration import register_client
 from toolkit.kit.connection import Kit
 from toolkit.log.bundle import verify_bundle
@@ -227,6 +227,9 @@ def test_an_erasure_that_stopped_is_taken_up(office, run, database, monkeypatch)
         add_sale(database, sale)
     add_record(database, "V-1", "POV")
     with monkeypatch.context() as changed:
+        changed.setattr(Bucket, "erase", Mock(side_effect=BucketUnavailable("It is away.")))
+        run("privacy", "replay", ends=1)
+        assert "2 erasures would" in run("privacy", "replay", "--dry-run", ends=3).out
         changed.setattr(Bucket, "erase", Mock(side_effect=BucketError("The version is locked.")))
         assert json.loads(kept.splitlines()[0])["id"] in run("privacy", "replay", ends=1).err
     assert "1 erasure would" in run("privacy", "replay", "--dry-run", ends=3).out

@@ -33,7 +33,7 @@ from toolkit.database.observation_clock import stamp
 from toolkit.database.privacy_tables import erasures
 from toolkit.database.service import clients, create_new, evidences, sales, service_of
 from toolkit.database.tables import evidence_observations, new_id
-from toolkit.errors import BucketError, DatabaseError, PrivacyRefused, SaleNotFound
+from toolkit.errors import BucketError, BucketUnavailable, DatabaseError, PrivacyRefused, SaleNotFound
 from toolkit.log.events import record_event
 from toolkit.message import Message
 from toolkit.privacy.persons import SaleOfPerson, find_person, sales_of
@@ -260,7 +260,7 @@ def unlisted(connection: Connection, ledger: Path) -> int:
 def replay(database: Database, bucket: Bucket, ledger: Path) -> list[Erasure]:
     """Carry the erasures of a ledger out again, of which something is in the database; return them.
 
-    Where the bucket refuses one, the others are carried out before that is raised.
+    Where the bucket refuses one, the others are carried out before that is raised; where it is away, the rest waits.
     """
     database.service.require("erase_sales", "erase_clients")
     with database.transaction() as connection:
@@ -272,6 +272,8 @@ def replay(database: Database, bucket: Bucket, ledger: Path) -> list[Erasure]:
             with database.transaction() as connection:
                 _lock(connection, each)
                 _carry_out(connection, bucket, each, _keys(connection, each.sales))
+        except BucketUnavailable:
+            raise
         except BucketError as error:
             refused = error
     if refused is not None:
@@ -291,7 +293,7 @@ def _carry_out(connection: Connection, bucket: Bucket, erasure: Erasure, keys: M
             pass
     except BucketError as error:
         told = Message("{} The erasure {} is pending; take it up by: toolkit privacy replay", error, erasure.id)
-        raise BucketError(told) from error
+        raise type(error)(told) from error
     present = _keys(connection, erasure.sales)
     if present.keys() <= keys.keys():
         _change_rows(connection, erasure, keys)
