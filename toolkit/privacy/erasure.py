@@ -260,7 +260,7 @@ def unlisted(connection: Connection, ledger: Path) -> int:
 def replay(database: Database, bucket: Bucket, ledger: Path) -> list[Erasure]:
     """Carry the erasures of a ledger out again, of which something is in the database; return them.
 
-    Where the bucket refuses one, the others are carried out before that is raised; where it is away, the rest waits.
+    Where the bucket refuses one, that is raised after the others; where the bucket is away, the rest wait.
     """
     database.service.require("erase_sales", "erase_clients")
     with database.transaction() as connection:
