@@ -180,6 +180,17 @@ def test_a_review_fails_the_version_that_was_looked_at_and_ends_with_its_withdra
     _, key = office.evidence["V-2", "POV"]
     put(key, MP3 + b"2" * 8)  # the same file sent again
     assert codes(office) == {f"V-{number}" for number in range(2, 6)}
+    assert [office.kit.sale(sale).document["reviews"][0]["current"] for sale in ("V-1", "V-2")] == [False, True]
+
+
+def test_a_sheet_is_read_back_in_whatever_language_it_was_written(office, tmp_path):
+    environ = {name: value for name, value in office.environ.items() if name != "TOOLKIT_SCORECARD"}
+    with Kit(environ, clock=office.clock) as kit:
+        kit.draw_review(per_partner=1, second_share=0, of="POV")
+        [turn] = kit.desk("Ana Souza").next(out=tmp_path / "ana.csv").result
+        heading = "evidenceId;heard: As duas pessoas podem ser ouvidas e entendidas?;agrees"
+        (tmp_path / "ana.csv").write_text(f"{heading}\n{turn.evidence_id};yes;yes\n", "utf-8")
+        assert kit.desk("Ana Souza").load(tmp_path / "ana.csv").result == 1
 
 
 def test_numbers_that_no_audit_could_read_back_are_refused(office):
@@ -198,6 +209,8 @@ def test_an_acceptance_ends(office):
     office.clock.now += timedelta(days=1)
     assert office.kit.audit(verify=False).numbers.reviews.accepted == 0
     assert office.kit.draw_review(per_partner=3).result.files == 6
+    with pytest.raises(InvalidInput, match="is left to be drawn"):  # nobody has looked at them again yet
+        office.kit.draw_review(per_partner=3)
 
 
 def test_the_report_tells_shares_with_intervals_agreement_and_what_nobody_looked_at(office, tmp_path):

@@ -168,13 +168,11 @@ def take_turns(
     ]
 
 
-def open_questions(database: Database) -> dict[str, str]:
-    """Return the questions of every scorecard that a file was drawn with, by their ids."""
+def open_questions(database: Database) -> set[tuple[str, str]]:
+    """Return the id and the text of each question of every scorecard that a file was drawn with."""
     with database.transaction() as connection:
-        cards = [
-            Scorecard.model_validate(each) for each in connection.scalars(sa.select(review_draws.c.scorecard))
-        ]
-    return {question.id: question.text for card in cards for question in card.question}
+        cards = map(Scorecard.model_validate, connection.scalars(sa.select(review_draws.c.scorecard)))
+        return {(question.id, question.text) for card in cards for question in card.question}
 
 
 def keep_review(
@@ -240,13 +238,11 @@ def looks_at(connection: Connection, sale_id: str) -> Sequence[Row[Any]]:
 
 _DRAWN_BEFORE: Final = sa.text(
     """
-    SELECT object_id FROM audit.review_turns GROUP BY object_id, draw_id
-    EXCEPT
-    SELECT object_id FROM audit.review_turns AS turn JOIN audit.review_answers ON turn_id = turn.id
-    GROUP BY object_id HAVING max(ends_on) <= :today
+    SELECT object_id FROM audit.review_turns AS turn LEFT JOIN audit.review_answers ON turn_id = turn.id
+    GROUP BY object_id, draw_id HAVING coalesce(max(ends_on) > :today, TRUE)
     """
 )
-"""Versions of files that were drawn before, without those whose acceptance ended."""
+"""Versions of files that were drawn before, without the draws whose acceptance ended."""
 
 _DRAW: Final = f"""
     WITH odd AS (SELECT DISTINCT unnest(evidence_ids) AS evidence_id FROM file_findings),
@@ -327,7 +323,10 @@ and whether a further one is planned."""
 _LOOKS_AT: Final = sa.text(
     """
     SELECT turn.evidence_id, turn.evidence_type, turn, reviewer, answered_at, failures, ends_on,
-           object.gone_at IS NULL AS current
+           (object.size, object.etag) IN (
+               SELECT size, etag FROM audit.object_observations
+               WHERE key = record.object_key AND gone_at IS NULL
+           ) AS current
     FROM audit.review_turns AS turn JOIN audit.review_answers AS answer ON turn_id = turn.id
     JOIN audit.object_observations AS object ON object.id = object_id
     LEFT JOIN audit.evidence_observations AS record

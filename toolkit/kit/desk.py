@@ -27,6 +27,7 @@ from toolkit.kit.process import id_from
 from toolkit.kit.results import of_rejected
 from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
 from toolkit.kit.spoken import _, counted, current_language
+from toolkit.language import LANGUAGES, language
 from toolkit.message import Message
 
 if TYPE_CHECKING:
@@ -94,9 +95,10 @@ class ReviewDesk:
             UnreadableFile: it is no table, or lacks the column evidenceId.
         """
         path = self._kit.path(file)
-        asked = open_questions(self._kit.database)
-        headings = {name: (f"{name}: {text}",) for name, text in asked.items()}
-        fields = dict.fromkeys(_OF_FILE, ()) | headings | {"comment": ()}
+        asked = dict[str, list[str]]()
+        for name, text in sorted(open_questions(self._kit.database)):
+            asked.setdefault(name, []).extend(f"{name}: {language(code).tell(text)}" for code in LANGUAGES)
+        fields = dict.fromkeys(_OF_FILE, ()) | asked | {"comment": ()}
         found = Table(source_of(path), Headings(fields, [*fields][1:]))
         kept, rejected = 0, dict[int, Sequence[InvalidField]]()
         for line, cells in found.bodies():
