@@ -174,7 +174,8 @@ def _alike(same: Sequence[sa.ColumnElement[Any]], several: sa.ColumnElement[Any]
     """Select the clients that have these values in common and ``several`` not, by group, the largest first."""
     number = sa.func.count(sa.distinct(clients.c.id))
     cpf = sa.case((sa.func.min(clients.c.cpf) == sa.func.max(clients.c.cpf), sa.func.min(clients.c.cpf)))
-    masked = sa.func.regexp_replace(cpf, "^.{3}(.{3})(.{3}).{2}$", r"***.\1.\2-**")
+    shown = sa.func.regexp_replace(cpf, "^[0-9]{3}([0-9]{3})([0-9]{3})[0-9]{2}$", r"***.\1.\2-**")
+    masked = sa.case((shown != cpf, shown), (cpf.is_not(None), "***"))  # as mask_cpf does
     client_id = sa.cast(clients.c.id, sa.Text)
     ids = sa.func.array_agg(sa.distinct(client_id), type_=ARRAY(sa.Text))
     return (
