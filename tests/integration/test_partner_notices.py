@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
 from pathlib import Path
@@ -358,3 +359,5 @@ def test_a_deadline_that_ran_while_nobody_was_told_is_counted(office):
     assert month.findings == month.stillOpen == month.lateUntold > 0
     audit.report(office.place.parent / "reports", formats="html")
     assert "Due before told" in (office.place.parent / "reports" / "missing-evidence.html").read_text("utf-8")
+    facts = replace(audit.audit.facts, as_of=datetime(2027, 3, 1, 15, tzinfo=UTC))  # the thirteenth month
+    assert read_audited(replace(audit.audit, facts=facts)).partner_months.empty

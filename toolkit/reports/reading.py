@@ -167,7 +167,7 @@ _PARTNER_MONTHS: Final = f"""
         median(business_days_open) FILTER (mended) AS "medianDays", count(*) FILTER ({_STANDING}) AS "stillOpen",
         count(*) FILTER (
             waiver_id IS NULL AND due_at < until AND (told_at IS NULL OR told_at > due_at)) AS "lateUntold"
-    FROM theirs WHERE opened_at > $1 - INTERVAL {audited.MONTHS} MONTH
+    FROM theirs WHERE date_diff('month', opened_at AT TIME ZONE $2, $1 AT TIME ZONE $2) < {audited.MONTHS}
     GROUP BY ALL ORDER BY month DESC, "stillOpen" DESC, partner
 """
 
