@@ -32,7 +32,7 @@ import click
 from toolkit import errors
 from toolkit.contract.rules import rules_fingerprint, toolkit_version
 from toolkit.database.connection import Database
-from toolkit.errors import DatabaseUnavailable, LeaseLost, NotebookFailed, SettingsError, ToolkitError
+from toolkit.errors import DatabaseUnavailable, LeaseLost, NoAudit, NotebookFailed, SettingsError, ToolkitError
 from toolkit.jobs.definitions import PACKAGED, Job, Step, load_jobs, named_values
 from toolkit.jobs.notices import Notice, NoticeKind, NoticeSettings, deliver_notices, put_notices
 from toolkit.jobs.runs import (
@@ -273,7 +273,7 @@ class JobRun:
         versions = {"toolkit": toolkit_version(), "rules": rules_fingerprint()}
         seal = None if signed is None else signed.root
         values = {"folder": str(self.folder), "seal": seal, "versions": versions}
-        notices = self._good_news(database)
+        notices = self._good_news()
         self._ending = True
         with holding(database, claim, **ended(RunStatus.DONE, self.clock(), **values)) as connection:
             for leftover in self.folder.glob(".*"):  # of starts that were killed
@@ -318,15 +318,16 @@ class JobRun:
         log(f"done in {(now - started).total_seconds():.1f} s" + f": {told}" * bool(told))
         return done
 
-    def _good_news(self, database: Database) -> list[Notice]:
+    def _good_news(self) -> list[Notice]:
         """Return the notices about a run that is done: what needs attention, or that all is well again."""
         counts, notify = counts_of(self._steps), self.job.notify
         found, untold = open_sales(counts), sum(step.get("untold", 0) for step in counts.values())
         content: dict[str, Any] = {**found, "untold": untold or None, "folder": str(self.folder)}
         attention = untold > 0 or (notify.findings is not None and found.get("open", 0) > notify.findings)
-        if notify.new_critical:
-            content["critical"], content["new"] = critical_findings(database, self.job.name)
-            attention = attention or content["new"] > 0
+        with suppress(NoAudit):
+            if notify.new_critical:
+                content["critical"], content["new"] = critical_findings(self.runner.kit, self.job.name)
+                attention = attention or content["new"] > 0
         kind = NoticeKind.ATTENTION if attention else NoticeKind.RECOVERED
         return self.notices.notices(self.job.name, self.date, kind, content)
 

@@ -18,16 +18,18 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 from sqlalchemy.dialects.postgresql import insert
 
-from toolkit.contract.codes import CODES, Severity
+from toolkit.contract.codes import Severity
 from toolkit.contract.fields import pick_camel
+from toolkit.contract.findings import STANDING
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import checked
-from toolkit.database.tables import finding_observations, job_runs, job_schedules, new_id
+from toolkit.database.tables import job_runs, job_schedules, new_id
 from toolkit.errors import InvalidInput, LeaseLost
 from toolkit.jobs.definitions import Job
 from toolkit.jobs.notices import NoticeKind, NoticeSettings, put_notices
 from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
+from toolkit.kit.services import Services
 from toolkit.kit.shown import Shown, figures, say, table
 from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import LabelledEnum, Message
@@ -185,16 +187,20 @@ def runs_of(
         return connection.execute(newest.limit(limit)).all()
 
 
-def critical_findings(database: Database, job: str) -> tuple[int, int]:
-    """Count the critical findings of the last audit, and those of them that came after the last run was done."""
-    seen, runs = finding_observations.c, job_runs.c
-    critical = [str(code) for code, meaning in CODES.items() if meaning.severity is Severity.CRITICAL]
+def critical_findings(kit: Services, job: str) -> tuple[int, int]:
+    """Count the critical findings of the last audit that no waiver accepts, and those newer than the last run."""
+    runs = job_runs.c
     done = sa.select(sa.func.max(runs.ended_at)).where(runs.job == job, runs.status == RunStatus.DONE)
-    new = sa.func.coalesce(seen.seen_at > done.scalar_subquery(), sa.true())
-    present = sa.select(sa.func.count(), sa.func.count().filter(new))
-    with database.transaction() as connection:
-        row = connection.execute(present.where(seen.gone_at.is_(None), seen.code.in_(critical))).one()
-    return row[0], row[1]
+    with kit.database.transaction() as connection:
+        before = connection.scalar(done)
+    [row] = kit.last_audit().sql(_CRITICAL, before, Severity.CRITICAL, STANDING).to_pylist()
+    return row["critical"], row["new"]
+
+
+_CRITICAL: Final = """
+    SELECT count(*) AS critical, count(*) FILTER (coalesce(opened_at > $1, true)) AS new
+    FROM findings WHERE severity = $2 AND list_contains($3, status)
+"""
 
 
 def counts_of(steps: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, int]]:

@@ -428,7 +428,7 @@ _STATEMENTS: Final = {
     """,
     "reviews": """
         UPDATE audit.review_answers SET comment = NULL
-        WHERE turn_id IN (SELECT id FROM audit.review_turns WHERE sale_id = ANY(CAST(:sales AS text[])))
+        WHERE turn_id IN (SELECT id FROM audit.review_turns WHERE evidence_id = ANY(CAST(:records AS uuid[])))
     """,
     "answers": """
         UPDATE audit.finding_answers SET text = NULL WHERE finding_id IN (
