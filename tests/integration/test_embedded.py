@@ -331,7 +331,9 @@ def test_damaged_keys_of_the_bucket_are_told(own_home, damage):
         embedded.bucket_access(own_home)
 
 
-def test_up_status_and_down(run, own_home):
+def test_up_status_and_down(run, own_home, monkeypatch):
+    for name in ("PGPORT", "PGHOSTADDR", "PGREQUIREPEER", "AWS_PROFILE"):  # what leads to other servers
+        monkeypatch.setenv(name, "1")
     environ = {"TOOLKIT_HOME": str(own_home)}
     assert run("status", within=environ).out.count("does not run; it starts at its first use") == 2
     assert not own_home.exists()

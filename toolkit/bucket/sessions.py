@@ -7,6 +7,7 @@ else the session is a role's (AssumeRole), else the user's own (GetSessionToken)
 import base64
 import json
 import logging
+import os
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCredentials
 from botocore.exceptions import NoCredentialsError
+from botocore.session import Session as AwsSession
 
 from toolkit.bucket.errors import Server, shown_address
 from toolkit.contract.deadlines import Clock
@@ -37,6 +39,11 @@ ROLE_SECONDS: Final = 3600  # the life of a role's session, which every role all
 USER_SECONDS: Final = 12 * 3600  # life of a user's own session: Amazon's default
 RENEWAL_PAUSE: Final = timedelta(minutes=5)  # a session is used as long, though a form would outlive it
 UNKNOWN_END: Final = timedelta(minutes=15)  # the life of a form that is signed by a session whose end is not known
+
+_NO_FILES: Final = dict.fromkeys(("config_file", "credentials_file"), (None, None, os.devnull, None)) | {
+    "profile": (None, None, None, None)
+}
+"""What keeps profiles of the user's accounts from the embedded server: variables of a session of botocore."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,7 @@ class Access:
             aws_session_token=aws.session_token,
             region_name=aws.region,
             profile_name=aws.profile,
+            botocore_session=AwsSession(_NO_FILES) if embedded else None,
         )
         self._endpoints = {"s3": aws.s3_endpoint, "sts": aws.sts_endpoint}
         self._session_ends = aws.session_ends

@@ -38,6 +38,15 @@ R = TypeVar("R")
 
 CONNECT_TIMEOUT = 10  # seconds until an address that does not answer counts as unavailable
 
+_EMBEDDED: Final = {
+    **dict.fromkeys(("hostaddr", "options", "require_auth", "requirepeer"), ""),
+    **dict.fromkeys(("channel_binding", "gssencmode", "sslcertmode", "sslmode"), "disable"),
+    "port": "5432",
+    "sslnegotiation": "postgres",
+    "target_session_attrs": "any",
+}
+"""What ``PG*`` variables, meant for another database, may not say about the embedded one."""
+
 
 class Database(AbstractContextManager["Database"]):
     """A PostgreSQL database; cheap to keep for a whole process, safe to share between threads.
@@ -61,7 +70,8 @@ class Database(AbstractContextManager["Database"]):
     ) -> None:
         self.embedded, self.clock, self.account = embedded, clock, account
         self.service = service or packaged_service()
-        address = protected(sa.make_url(url))
+        given = sa.make_url(url)
+        address = given.update_query_dict(_EMBEDDED) if embedded else protected(given)
         self.engine: Engine = sa.create_engine(
             address,
             isolation_level="READ COMMITTED",  # by each BEGIN: after a wait for a lock one sees what it guarded
