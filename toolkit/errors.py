@@ -6,12 +6,16 @@ The text of an error is shown to people in their language: it says what happened
 personal data, secrets or upload credentials.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from toolkit.message import Message, listed
+
+INTERRUPTED: Final = re.compile("^Query interrupted$|failed: (KeyboardInterrupt|SystemExit): ")
+"""The words of DuckDB about a signal that came while it worked, in errors of two kinds."""
 
 
 class ToolkitError(Exception):

@@ -54,9 +54,11 @@ def test_a_query_that_is_interrupted_ends_as_any_command_does(run, monkeypatch):
         Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         duckdb.sql("SELECT count(*) FROM range(100000000000)").fetchall()
 
-    monkeypatch.setattr("toolkit.cli.audit.Kit.audit", long)
+    counting = duckdb.InvalidInputException("counting the rows of an object failed: KeyboardInterrupt: ")
     try:
-        assert run("audit", ends=130).err.strip() == "toolkit: interrupted"
+        for query in (long, Mock(side_effect=counting)):
+            monkeypatch.setattr("toolkit.cli.audit.Kit.audit", query)
+            assert run("audit", ends=130).err.strip() == "toolkit: interrupted"
         monkeypatch.setattr("toolkit.cli.audit.Kit.audit", Mock(side_effect=EOFError("marshal data too short")))
         assert "by a full disk: marshal data too short. Make room" in run("audit", ends=1).err
         monkeypatch.setattr("toolkit.cli.audit.Kit.audit", Mock(side_effect=MemoryError))

@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from toolkit.cli.context import DONE, FAILED, WRONG_USAGE, Help, note
-from toolkit.errors import SettingsError, ToolkitError
+from toolkit.errors import INTERRUPTED, SettingsError, ToolkitError
 from toolkit.extras import Extra, require
 from toolkit.kit.process import files_for_owner_and_group
 from toolkit.kit.spoken import format_error, set_language
@@ -176,20 +176,6 @@ def main(args: Sequence[str], environ: Mapping[str, str]) -> int:
     set_language(environ)
     try:
         status = _toolkit.main(args=list(args), prog_name="toolkit", standalone_mode=False, obj=environ)
-    except (MemoryError, RuntimeError) as error:  # click makes one of its own of Ctrl-C, as DuckDB does
-        if isinstance(error, MemoryError) or "start new thread" in str(error):
-            note("toolkit: this process may not take more memory or threads; see its limits by: ulimit -a")
-            return FAILED
-        if not isinstance(error, click.Abort) and str(error) != "Query interrupted":
-            raise
-        if isinstance(error.__cause__, EOFError):  # nobody's Ctrl-D: that one has no cause
-            note(
-                "toolkit: a file is cut off, as by a full disk: {}. Make room and install again.",
-                error.__cause__,
-            )
-            return FAILED
-        note("toolkit: interrupted")
-        return 130
     except click.ClickException as error:
         _note_usage(error)
         return WRONG_USAGE if isinstance(error, click.UsageError) else FAILED
@@ -200,4 +186,18 @@ def main(args: Sequence[str], environ: Mapping[str, str]) -> int:
         told = "{}: {}" if error.filename else "{}"
         note("toolkit: {}", Message(told, error.strerror or str(error), error.filename2 or error.filename))
         return FAILED
+    except Exception as error:  # click makes one of its own of Ctrl-C, as DuckDB does
+        if isinstance(error, MemoryError) or "start new thread" in str(error):
+            note("toolkit: this process may not take more memory or threads; see its limits by: ulimit -a")
+            return FAILED
+        if not isinstance(error, click.Abort) and not INTERRUPTED.search(str(error)):
+            raise
+        if isinstance(error.__cause__, EOFError):  # nobody's Ctrl-D: that one has no cause
+            note(
+                "toolkit: a file is cut off, as by a full disk: {}. Make room and install again.",
+                error.__cause__,
+            )
+            return FAILED
+        note("toolkit: interrupted")
+        return 130
     return status if isinstance(status, int) else DONE

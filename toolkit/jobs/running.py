@@ -375,7 +375,7 @@ def failure_of(error: BaseException) -> tuple[str, str]:
         if any(os.strerror(full) in str(cause) for full in (ENOSPC, EDQUOT)):
             return "DISK_FULL", "The disk is full."
         cause = cause.__cause__ or cause.__context__
-    if isinstance(error, (SystemExit, KeyboardInterrupt)) or str(error) == "Query interrupted":  # by DuckDB
+    if isinstance(error, (SystemExit, KeyboardInterrupt)) or errors.INTERRUPTED.search(str(error)):
         return "STOPPED", "The run was stopped by a signal."
     if isinstance(error, ToolkitError):
         raised = getattr(error, "cell_error", None)  # what a notebook's cell raised
