@@ -34,6 +34,7 @@ from toolkit.errors import (
     WrongBucket,
 )
 from toolkit.evidence.credentials import UploadLimits, request_upload
+from toolkit.http import documents
 from toolkit.http.access import AccessControl, RateLimits, access_of, needs, sale_id_of
 from toolkit.http.answers import (
     EVERYWHERE,
@@ -46,18 +47,6 @@ from toolkit.http.answers import (
     retry_later,
 )
 from toolkit.http.backend import Backend, Busy, Workers
-from toolkit.http.documents import (
-    ABOUT,
-    ANSWER_EXAMPLE,
-    CLIENT_EXAMPLE,
-    DOCUMENT_EXAMPLE,
-    FINDING_ID,
-    RECORDING_EXAMPLE,
-    SALE_ID,
-    document,
-    page_routes,
-    request_body,
-)
 from toolkit.http.logs import RequestLog
 from toolkit.http.reading import add_reading
 from toolkit.http.tokens import Bearer, TokenChecks
@@ -90,7 +79,7 @@ def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
     app = FastAPI(
         title="Sales Partner Service",
         version=version("evidence-toolkit"),
-        description=ABOUT,
+        description=documents.ABOUT,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -103,7 +92,7 @@ def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
     _add_endpoints(app, backend, workers)
     add_reading(app, backend, readers)
     _add_probes(app, backend)
-    pages = page_routes(document(app))
+    pages = documents.page_routes(documents.document(app))
     app.router.routes.extend(pages)
     # The last one added is the first that a request meets.
     open_paths = {"/health", "/ready", *(page.path for page in pages)}
@@ -205,7 +194,7 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         summary="Register a client",
         response_model=RegisteredClient,
         responses=documented(408, 409, 413, 501),
-        openapi_extra=request_body(Client, client=CLIENT_EXAMPLE),
+        openapi_extra=documents.request_body(Client, client=documents.CLIENT_EXAMPLE),
     )
     async def register(
         bearer: Annotated[Bearer, needs(TokenScope.REGISTER_CLIENTS)],  # noqa: ARG001  # it is only demanded
@@ -222,8 +211,10 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         response_model=UploadCredentials,
         responses=documented(404, 408, 409, 413, 501),
         openapi_extra={
-            "parameters": [SALE_ID],
-            **request_body(EvidenceRequest, document=DOCUMENT_EXAMPLE, recording=RECORDING_EXAMPLE),
+            "parameters": [documents.SALE_ID],
+            **documents.request_body(
+                EvidenceRequest, document=documents.DOCUMENT_EXAMPLE, recording=documents.RECORDING_EXAMPLE
+            ),
         },
     )
     async def request_credentials(
@@ -245,8 +236,8 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         response_model=AnswerKept,
         responses=documented(404, 408, 413),
         openapi_extra={
-            "parameters": [FINDING_ID],
-            **request_body(FindingAnswer, willCome=ANSWER_EXAMPLE),
+            "parameters": [documents.FINDING_ID],
+            **documents.request_body(FindingAnswer, willCome=documents.ANSWER_EXAMPLE),
         },
     )
     async def answer_finding(

@@ -89,31 +89,6 @@ ANSWER_EXAMPLE: Final = {"answer": "willCome", "until": "2099-12-31", "text": "T
 
 REF: Final = "#/components/schemas/{model}"
 
-_PAGE: Final = """\
-<!doctype html>
-<html lang="en">
-<head>
-  <meta charset="utf-8">
-  <meta name="viewport" content="width=device-width, initial-scale=1">
-  <title>Sales Partner Service</title>
-  <link rel="icon" href="data:,">
-  <link rel="stylesheet" href="docs/swagger-ui.css">
-  <script src="docs/swagger-ui-bundle.js" defer></script>
-  <script src="docs/start.js" defer></script>
-</head>
-<body>
-  <div id="page"></div>
-  <noscript>This page needs JavaScript; the document itself is at openapi.json.</noscript>
-</body>
-</html>
-"""
-
-_START: Final = """\
-const servers = [{url: new URL(".", location).href}];  // behind a proxy, all may have a prefix
-fetch("openapi.json").then(got => got.json()).then(found =>
-  SwaggerUIBundle({spec: {...found, servers}, dom_id: "#page", deepLinking: true, validatorUrl: null}));
-"""
-
 _HEADERS: Final = {
     "Cache-Control": "no-cache",
     # Swagger UI writes style attributes and embeds its icons.
@@ -150,11 +125,11 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 def page_routes(shown: dict[str, Any]) -> list[Route]:
     """Return the routes of the documents, which do not change while the server runs; none needs a token."""
-    assets = files("fastapi_offline") / "static"
+    assets, own = files("fastapi_offline") / "static", files("toolkit.http") / "templates"
     texts = {
         "/openapi.json": (json.dumps(shown), "application/json"),
-        "/docs": (_PAGE, "text/html"),
-        "/docs/start.js": (_START, "text/javascript"),
+        "/docs": ((own / "docs.html").read_text("utf-8"), "text/html"),
+        "/docs/start.js": ((own / "start.js").read_text("utf-8"), "text/javascript"),
         "/docs/swagger-ui-bundle.js": ((assets / "swagger-ui-bundle.js").read_text("utf-8"), "text/javascript"),
         "/docs/swagger-ui.css": ((assets / "swagger-ui.css").read_text("utf-8"), "text/css"),
     }
