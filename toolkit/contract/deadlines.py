@@ -7,6 +7,8 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from dateutil.easter import easter
+
 from toolkit.contract.codes import CODES
 
 _FIXED: Final = ("01-01", "04-21", "05-01", "09-07", "10-12", "11-02", "11-15", "12-25")
@@ -45,18 +47,8 @@ def is_business_day(day: date) -> bool:
 @lru_cache
 def _holidays(year: int) -> frozenset[date]:
     fixed = _FIXED if year < 2024 else _FIXED_SINCE_2024
-    good_friday = _easter(year) - timedelta(days=2)
+    good_friday = easter(year) - timedelta(days=2)
     return frozenset([good_friday, *(date.fromisoformat(f"{year}-{day}") for day in fixed)])
-
-
-def _easter(year: int) -> date:
-    """Return Easter Sunday of the Gregorian calendar, by the algorithm of Meeus, Jones and Butcher."""
-    golden, (century, rest) = year % 19, divmod(year, 100)
-    moon = (19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
-    to_sunday = (32 + 2 * (century % 4) + 2 * (rest // 4) - moon - rest % 4) % 7
-    late = (golden + 11 * moon + 22 * to_sunday) // 451
-    month, day = divmod(moon + to_sunday - 7 * late + 114, 31)
-    return date(year, month, day + 1)
 
 
 Clock = Callable[[], datetime]  # returns the present time as an aware ``datetime``
