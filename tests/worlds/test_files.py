@@ -50,6 +50,11 @@ def sound(make, seconds=5, container="WAV"):
     return lambda: encoded(make(moments(seconds, container)), container)
 
 
+def channels(*loudness, **layout):
+    """A voice in several channels, in each of them as loud."""
+    return lambda: encoded(np.outer(spoken(), loudness), "WAV", **layout)
+
+
 def filled(container, fill):
     """A recording of which the container is whole and the sound was replaced."""
 
@@ -161,27 +166,15 @@ RECORDINGS = (
     World("hold music", sound(music, 20), COUNTS, SPEECHLESS),
     World("white noise", sound(lambda of: heard(of, 0.1)), COUNTS, SPEECHLESS),
     World("noise at -58 dB", sound(lambda of: heard(of, 0.00126)), COUNTS, SPEECHLESS),
-    World(
-        "a voice in one of two channels",
-        lambda: encoded(np.stack([spoken(), spoken() * 0], axis=1), "WAV"),
-        COUNTS,
-    ),
-    World(
-        "a voice in two channels of which one is reversed",
-        lambda: encoded(np.stack([spoken(), -spoken()], axis=1), "WAV"),
-        COUNTS,
-    ),
+    World("a voice in one of two channels", channels(1, 0), COUNTS),
+    World("a voice in two channels of which one is reversed", channels(1, -1), COUNTS),
     World(
         "a voice beside a tone in the other channel",
         lambda: encoded(np.stack([spoken(), sine(440, np.arange(len(spoken())) / RATE)], axis=1), "MP3"),
         COUNTS,
     ),
     World("a voice twice as fast", lambda: encoded(spoken()[::2], "WAV"), COUNTS),
-    World(
-        "a voice in one of eight channels",
-        lambda: encoded(np.stack([spoken(), *[spoken() * 0] * 7], axis=1), "WAV", layout="7.1"),
-        COUNTS,
-    ),
+    World("a voice in one of eight channels", channels(1, *[0] * 7, layout="7.1"), COUNTS),
     World(
         "half a second of a voice in a minute of a tone",
         lambda: encoded(np.concatenate([sine(440, moments(60, "WAV")), spoken()[: RATE // 2]]), "WAV"),
