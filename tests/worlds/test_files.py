@@ -136,7 +136,7 @@ PACKED = {"AAC", "FLAC", "M4A", "MP3", "OGG", "WEBM", "WMA"}
 TAGGED = b"ID3\x04\x00\x00\x00\x00\x20\x00"
 """The start of a tag of 4,096 bytes."""
 
-SPEECHLESS = ("NO_SPEECH",)
+SPEECHLESS, UNCLEAR = ("NO_SPEECH",), ("UNCLEAR",)
 SILENT, DAMAGED, SHORT = "SILENT", "DAMAGED", "TOO_SHORT"
 
 RECORDINGS = (
@@ -161,7 +161,7 @@ RECORDINGS = (
     World(
         "G.729 of plain text", lambda: telephone_wav(5)[:-5000] + (b"plain text " * 500)[:5000], COUNTS, SPEECHLESS
     ),
-    World("a codec that nobody knows", lambda: telephone_wav(5, codec=0x9999), COUNTS, ("UNCLEAR",)),
+    World("a codec that nobody knows", lambda: telephone_wav(5, codec=0x9999), COUNTS, UNCLEAR),
     World("a dial tone", sound(lambda of: sine(425, of)), COUNTS, SPEECHLESS),
     World("hold music", sound(music, 20), COUNTS, SPEECHLESS),
     World("white noise", sound(lambda of: heard(of, 0.1)), COUNTS, SPEECHLESS),
@@ -188,9 +188,7 @@ RECORDINGS = (
     World("a WAV whose recorder never came to its header", lambda: with_size(voice("WAV"), 0), COUNTS),
     World("a WAV that says to be longer", lambda: with_size(voice("WAV"), 10**8), DAMAGED),
     World("a WAV that says to last half a second", lambda: with_size(voice("WAV"), RATE), SHORT),
-    World(
-        "an Ogg that breaks off between two pages", lambda: broken_off(voice("OGG"), b"OggS"), COUNTS, ("UNCLEAR",)
-    ),
+    World("an Ogg that breaks off between two pages", lambda: broken_off(voice("OGG"), b"OggS"), COUNTS, UNCLEAR),
     World("a WebM that breaks off", lambda: broken_off(voice("WEBM"), b"\xa3"), DAMAGED),
     World("a GIF before a PDF", lambda: b"GIF89a" + bytes(20) + pdf(), "image/gif"),
     World("a JPEG before a PDF", lambda: b"\xff\xd8\xff\xe0" + bytes(20) + pdf(), "image/jpeg"),
@@ -208,14 +206,9 @@ RECORDINGS = (
     World("FLAC behind a tag of MP3", lambda: TAGGED + bytes(4096) + voice("FLAC"), COUNTS),
     World("CAF that leads behind its end", lambda: voice("CAF") + b"TAG" + b"a" * 125, DAMAGED),
     World("two MP3 and a tag between them", lambda: voice() + TAGGED + bytes(4096) + voice(), COUNTS),
-    World(
-        "a track of silence before one of a voice",
-        lambda: encoded(spoken(), "M4A", tracks=2),
-        COUNTS,
-        ("UNCLEAR",),
-    ),
+    World("a track of silence before one of a voice", lambda: encoded(spoken(), "M4A", tracks=2), COUNTS, UNCLEAR),
     World("ID3 alone", lambda: b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10) + bytes(500), DAMAGED),
-    World("half of an MP3 whose header says more", lambda: cut(voice()), COUNTS, ("UNCLEAR",)),
+    World("half of an MP3 whose header says more", lambda: cut(voice()), COUNTS, UNCLEAR),
     World("half of an MP3 whose header says nothing", lambda: cut(voice().replace(b"Info", b"none")), COUNTS),
     World("MP3 with random bytes in the middle", lambda: overwritten(voice(), chance), DAMAGED),
     World("two MP3 frames and garbage", lambda: tone(5)[:300] + chance(9000), DAMAGED),
@@ -290,9 +283,9 @@ DOCUMENTS = (
         b"/Root 1 0 R", b"/Root 1 0 R /ID [(a) (a)] /Encrypt << /Filter /Adobe.PubSec /V 4 >>"
     ), "ENCRYPTED"),
     World("half of it", lambda: page(TEXT)[:400], DAMAGED),
-    World("zeros in a third of it", lambda: overwritten(picture(chance(500 * 500), 500)), COUNTS, ("UNCLEAR",)),
+    World("zeros in a third of it", lambda: overwritten(picture(chance(500 * 500), 500)), COUNTS, UNCLEAR),
     World("a page that is lost",
-        lambda: page(TEXT).replace(b"/Count 1", b"/Count 2"), COUNTS, ("UNCLEAR",)),
+        lambda: page(TEXT).replace(b"/Count 1", b"/Count 2"), COUNTS, UNCLEAR),
     World("no page", lambda: pdf(pages=0), DAMAGED),
     World("after 900 bytes of something else", lambda: b"#" * 900 + pdf(), COUNTS, ("APPENDED",)),
     World("after 1,100 bytes of something else", lambda: b"#" * 1100 + pdf(), "application/octet-stream"),
