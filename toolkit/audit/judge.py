@@ -21,7 +21,6 @@ from toolkit.contract.findings import SEPARATOR, Problem, Reason, Status
 from toolkit.contract.rules import (
     COMBINED,
     GROUP_RULES,
-    REASON_OF,
     REPLACED_BY_COMBINED,
     REPLACES_ALL,
     EvidenceState,
@@ -156,7 +155,7 @@ SCHEMAS: Final = GIVEN | OUTPUTS
 AS_OF: Final = ibis.param(_TIME)  # the moment of an audit, which engines put in
 TYPE_UNKNOWN: Final = "TYPE_UNKNOWN"  # the state of a record whose type the contract does not know
 
-_ORDER: Final = (EvidenceState.COUNTED, *REASON_OF)
+_ORDER: Final = tuple(EvidenceState)
 """The states of an attempt, furthest first: the best one counts."""
 
 _TYPES: Final = list(EvidenceType)
@@ -302,7 +301,7 @@ def _reason_for_lack(sales: Table, named: EvidenceType) -> StringValue:
             (
                 lacks,
                 ibis.cases(
-                    *((_reached(sales, *accepts, state=state), str(REASON_OF[state])) for state in _ORDER[1:]),
+                    *((_reached(sales, *accepts, state=state), str(state)) for state in _ORDER[1:]),
                     else_=otherwise,
                 ),
             )

@@ -9,6 +9,7 @@ from typing import Final
 from toolkit.contract.contents import ContentProblem, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import Problem, Reason
+from toolkit.contract.rules import GROUP_RULES
 from toolkit.contract.service_rows import JUMPS, code_of
 from toolkit.message import LabelledEnum, Message, either
 
@@ -82,15 +83,16 @@ def missing_code(evidence_type: EvidenceType | str) -> str:
     return f"MISSING_{evidence_type}"
 
 
-def _missing(evidence_type: EvidenceType, what: str) -> Code:
+def _missing(evidence_type: EvidenceType) -> Code:
+    what = evidence_type.text[0].lower() + evidence_type.text[1:]
     return Code(
         missing_code(evidence_type),
         Subject.SALE,
         Severity.ERROR,
         Owner.PARTNER,
         5,
-        f"{what.partition(' ')[2]} missing",
-        f"The sale needs {what}, and no usable file of that type counts.",
+        f"{what} missing",
+        f"The sale needs a{'n' * what.startswith('a')} {what}, and no usable file of that type counts.",
         f"Request credentials for {evidence_type}, upload the file, and sync the bucket; the reason says how far "
         "the best attempt got.",
         MINIMUM,
@@ -165,15 +167,7 @@ _ALL: Final[tuple[Code, ...]] = (
         "Correct the evidence type in the system that the record belongs to, or withdraw the record.",
         _TYPES,
     ),
-    *(
-        _missing(evidence_type, what)
-        for evidence_type, what in {
-            EvidenceType.POV: "an audio of the contracting party",
-            EvidenceType.AUT: "an audio of the financially responsible person",
-            EvidenceType.DOC_CONTRATANTE: "a document of the contracting party",
-            EvidenceType.DOC_RESPONSAVEL_FINANCEIRO: "a document of the financially responsible person",
-        }.items()
-    ),
+    *map(_missing, dict.fromkeys(each.named for rule in GROUP_RULES.values() for each in rule)),
     Code(
         Problem.DOCUMENT_REDUNDANT, Subject.SALE, Severity.WARNING, Owner.PARTNER, 20,
         "redundant document",

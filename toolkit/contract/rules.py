@@ -58,7 +58,7 @@ REPLACES_ALL: Final = EvidenceType.KYC  # one file of this type is enough, and n
 
 
 class EvidenceState(StrEnum):
-    """The stage that one evidence record has reached."""
+    """The stage that one evidence record has reached, furthest first; each but the first is a ``Reason``, too."""
 
     COUNTED = "COUNTED"
     UNUSABLE = "UNUSABLE"
@@ -67,12 +67,6 @@ class EvidenceState(StrEnum):
     EXPIRY_UNKNOWN = "EXPIRY_UNKNOWN"
     EXPIRED = "EXPIRED"
     WITHDRAWN = "WITHDRAWN"
-
-
-REASON_OF: Final[dict[EvidenceState, Reason]] = {
-    state: Reason(state) for state in EvidenceState if state is not EvidenceState.COUNTED
-}
-"""The reason that an attempt in this state gives; no attempt at all is ``NEVER_REQUESTED``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +180,7 @@ def _missing(sale: Sale, records: list[Evidence], otherwise: Reason) -> Iterable
         states = {record.state for record in records if record.evidence_type in requirement.accepts}
         if EvidenceState.COUNTED in states:
             continue
-        reason = next((REASON_OF[state] for state in REASON_OF if state in states), otherwise)
+        reason = next((Reason(state) for state in EvidenceState if state in states), otherwise)
         yield MissingPiece(requirement.named, reason)
 
 
@@ -201,5 +195,6 @@ def rules_fingerprint() -> str:
         group: [[requirement.accepts, requirement.only_with_separate_payer] for requirement in requirements]
         for group, requirements in GROUP_RULES.items()
     }
-    rules = [groups, REPLACES_ALL, COMBINED, REPLACED_BY_COMBINED, list(REASON_OF.items()), KIND_OF]
+    reasons = [(state, Reason(state)) for state in EvidenceState if state is not EvidenceState.COUNTED]
+    rules = [groups, REPLACES_ALL, COMBINED, REPLACED_BY_COMBINED, reasons, KIND_OF]
     return sha256(json.dumps(rules).encode()).hexdigest()[:12]
