@@ -218,7 +218,6 @@ CASES = [
 ]
 """Each operation with good requests and, where there is a body to be broken, with bad ones."""
 
-
 WORDS = [
     *(b"\r\n", b"\r\n\r\n", b"\n", b"\0", b" ", b"\t", b":", b"%00", b"%2F", b"%", b"/../", b"//", b"?", b"#"),
     *(b"Content-Length: 5\r\n", b"Content-Length: -1\r\n", b"Content-Length: 99999999999999999999\r\n"),

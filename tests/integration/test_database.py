@@ -29,7 +29,6 @@ from toolkit.log.sealing import seal_events
 
 NOWHERE = "postgresql+psycopg://u:pass-word@127.0.0.1:1/db"
 
-
 REFUSED = {
     "SELECT CAST('Maria 52998224725' AS uuid)": r"refused a value that does not fit \[22P02\]\.",
     "INSERT INTO clients (id, cpf) VALUES (gen_random_uuid(), '52998224725')": "null value in column",
@@ -147,7 +146,6 @@ def test_where_the_environment_leads_to_another_machine_tls_is_demanded(monkeypa
 
 
 ROOT = Path(__file__).parents[2]
-
 
 _PARTS = """
     SELECT 'column', format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, is_identity)

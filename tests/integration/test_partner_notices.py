@@ -40,7 +40,6 @@ language = "pt-BR"
 mail = ["rui@sol.example.com"]
 """
 
-
 JOBS = """
 [jobs.nightly]
 schedule = "0 2 * * *"

@@ -144,7 +144,6 @@ digits = st.integers(0, 999_999_999)
 anything = st.text(max_size=12) | st.text("0123456789.-/ ()+'Ee,\u00a0\u200b\x00\n\x85９", max_size=16)
 spaces = st.sampled_from(["", "", "", *TRIMMED])
 
-
 OF_CELLS = {QualityWarning.NUMBER_ROUNDED, QualityWarning.NUMBER_IS_DATE, QualityWarning.MISREAD}
 
 

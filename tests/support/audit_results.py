@@ -41,7 +41,6 @@ SHORT = {
     "DCR": EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO,
 }
 
-
 _SCHEMAS = {**{name: schema.to_pyarrow() for name, schema in GIVEN.items()}, **run._LISTS}
 _ABOUT = "code VARCHAR, sale_id VARCHAR, partner VARCHAR, utility_group VARCHAR"
 _HISTORY = {
@@ -82,7 +81,6 @@ SALES = (
     Told("VND-6", "POV DC", group="E", days=1),
     Told("VND-7", "POV DC DCR", group="C", unexamined=1),
 )
-
 
 TURNED = ("S\u202e01", "\u2067isolated\u2069", "line\u2028break")
 """Characters that show a text in another order, or break its line."""

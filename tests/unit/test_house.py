@@ -165,7 +165,6 @@ HEAVY = {
 }
 """The packages that take longest to load."""
 
-
 CALLS = """
 from toolkit.cli import main
 for call in (["--help"], ["--version"], ["notebooks", "list"]):
@@ -187,7 +186,6 @@ def test_what_needs_no_database_loads_nothing_heavy(program, loaded):
 EXTRAS = get_args(Extra)
 UV = runpy.run_path(str(ROOT / ".make" / "uv.py"), run_name="uv")
 WHEELS = runpy.run_path(str(ROOT / ".make" / "wheels.py"), run_name="wheels")
-
 
 PIP = """
 [global]

@@ -18,7 +18,6 @@ from toolkit.samples.evidence_files import RECORDINGS, document, mp3
 
 DAMAGED = ContentProblem.DAMAGED
 
-
 OF_PDF, OF_MP3 = ({"readers": readers_of(kind)} for kind in (FileKind.PDF, FileKind.AUDIO))
 SLOW_PDF = Inspected("application/pdf", active_parts=(ActivePart.UNCLEAR,), depth=Depth.PART, **OF_PDF)
 

@@ -80,7 +80,6 @@ POV AUT DC DCR?   | incomplete DR:NOT_UPLOADED
 KYC               | compliant
 """
 
-
 CASES = [
     (*map(str.strip, line.split("|")), same_payer)
     for table, same_payer in ((SAME_PAYER, True), (SEPARATE_PAYER, False))

@@ -24,7 +24,6 @@ from toolkit.settings import AwsSettings, Settings
 _CHUNK: Final = 256 * 1024
 PAGE: Final = 1000  # keys in a page of a listing: the most that S3 gives
 
-
 ASKERS: Final = 16  # keys that are asked for, or pages that are read, at the same time
 ASKED_AT_ONCE: Final = 1000  # keys whose answers are held at a time
 

@@ -55,7 +55,6 @@ KIND_OF: Final[Mapping[str, FileKind]] = {
 }
 """The kind of file that each type demands (contract, "Allowed evidenceType values"); no other type has one."""
 
-
 SALE_ID_MAX: Final = 100  # characters in a sale id; the contract leaves its form open
 FILE_NAME_MAX_BYTES: Final = 255  # in UTF-8: what file systems hold, and far below the 1,024 of an S3 key
 KEY_PREFIX: Final = "evidences/"

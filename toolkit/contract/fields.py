@@ -253,7 +253,6 @@ InstallationNumber = Annotated[
     Field(description=f"{INSTALLATION_MIN} to {INSTALLATION_MAX} characters."),
 ]
 
-
 M = TypeVar("M", bound="RequestModel")
 
 _OF_OBJECTS = {"model_type", "model_attributes_type", "dict_type"}

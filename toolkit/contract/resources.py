@@ -197,7 +197,6 @@ class AnswerKind(LabelledEnum):
 HEADINGS: Final = {"answer": "Answer", "until": "Until", "text": "Text", "findingId": "Finding id"}
 """The fields of an answer in a workbook, and the heading of each."""
 
-
 Answer = Annotated[AnswerKind, fields.one_of(AnswerKind, "answer_kind")]
 
 _NEEDED: Final = {"until": {AnswerKind.WILL_COME}, "text": {AnswerKind.DISPUTED, AnswerKind.WAIVER_ASKED}}

@@ -211,7 +211,6 @@ _SESSION: Final = """
            set_config('default_transaction_isolation', 'read committed', false)
 """
 
-
 FIRST_DAY: Final = datetime(1, 1, 2, tzinfo=UTC)
 LAST_DAY: Final = datetime(9999, 12, 30, tzinfo=UTC)
 """The days that stand for all that PostgreSQL knows before and after them, infinity too: Python knows fewer."""

@@ -121,7 +121,6 @@ evidences = Table(
     Index(None, "sale_id"),
 )
 
-
 sale_observations = table(
     "sale_observations",
     *columns(Text, "sale_id", Uuid, "client_id?", Text, "utility_group"),
@@ -292,7 +291,6 @@ waiver_revocations = append_only(
     *columns(Text, "reason", "revoked_by", moment, "revoked_at", Text, "account?"),
 )
 """Waivers that were revoked before their end."""
-
 
 TRANSACTION = text("(pg_current_xact_id())::text::bigint")
 _EPOCH = text("coalesce(nullif(current_setting('audit.epoch', true), ''), '1')::integer")

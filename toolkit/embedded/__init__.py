@@ -27,7 +27,6 @@ _FOLDER: Final = Path("objects")  # below the home, as the following
 _KEYS: Final = _FOLDER / object_server.KEYS
 _PID_FILE: Final = _FOLDER / "server.pid"
 
-
 BUCKET: Final = object_server.BUCKET
 
 NEVER: Final = datetime.max.replace(tzinfo=UTC)

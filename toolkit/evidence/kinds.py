@@ -66,7 +66,6 @@ _MPEG_KBPS: Final = {
 """By whether it is MPEG 1, and by layer."""
 _MPEG_HERTZ: Final = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
 
-
 _READERS: Final[Mapping[FileKind, tuple[str, ...]]] = {
     FileKind.AUDIO: ("av", SPEECH_READER),
     FileKind.PDF: ("pypdfium2", "pypdf"),

@@ -43,7 +43,6 @@ OPENED: Final = ".opened"
 
 LATER: Final = (COSIGS, STAMP)  # the files that others may add to it
 
-
 _MAY_GO: Final = ("sales.parquet", "records.parquet", "objects.parquet")
 """The inputs of an audit, which are kept for the newest audits only."""
 

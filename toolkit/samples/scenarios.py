@@ -97,9 +97,7 @@ _TYPES: Final = {
     "KYC": EvidenceType.KYC,
 }
 
-
 FOR_EVER: Final = -1
-
 
 _SOUND: Final = (
     *("sound", "declined", "twin", "alike", "same"),
