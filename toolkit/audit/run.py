@@ -5,8 +5,6 @@ findings that began or ended) is committed when everything is written, and the f
 should a process die in between, the next audit of this database finishes it.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -113,17 +111,14 @@ def make_audit(
     finish_left(database, plan.store, drafts, plan.copies)
     private = PrivateFolder(drafts)
     with private as draft:
-        if as_of is None:
-            with database.transaction() as connection:
+        with database.transaction() if as_of is None else nullcontext() as connection:
+            if connection is not None:
                 take(connection, Lock.FINDING_HISTORY)
-                moment = final_moment(database)
-                work = _Work(database, plan, draft, moment, made_at, replica, new_id(), verified_first)
-                work.make(connection)
-            private.kept = True  # it is noted: where it cannot be published now, the next audit does
-        else:
             moment = final_moment(database, as_of)
-            work = _Work(database, plan, draft, moment, made_at, replica)
-            work.make(None)
+            run = None if connection is None else new_id()
+            work = _Work(database, plan, draft, moment, made_at, replica, run, verified_first)
+            work.make(connection)
+        private.kept = as_of is None  # it is noted: where it cannot be published now, the next audit does
         audit = publish(plan.store, work.folder, plan.copies)
         private.kept = False
     prune(plan.store, plan.keep_inputs, moment - timedelta(days=plan.keep_days))  # never by a clock that is ahead
@@ -138,8 +133,8 @@ class _Work:
     moment: datetime
     made_at: datetime
     replica: Database | None
-    run: UUID | None = None
-    verified_first: bool | None = None
+    run: UUID | None
+    verified_first: bool | None
 
     @cached_property
     def folder(self) -> Path:
@@ -154,14 +149,14 @@ class _Work:
         """Write the folder, and note by ``connection`` what PostgreSQL keeps of an audit of now."""
         folder, scratch, place = self.folder, self.draft / "work", self.replica or self.database
         scratch.mkdir()
-        behind = None if self.replica is None else wait_for(self.replica, self.moment)
+        lag = None if place is self.database else f"{place.address}, {wait_for(place, self.moment):.1f} s behind"
         with place.snapshot() as snapshot, duckdb_session(scratch, self.plan.memory) as session:
             extract(snapshot, self.moment, session, folder)
             of_files = file_findings(session)
             for name in NO_LONGER_NEEDED:
                 session.execute(f"DROP TABLE {name}")
             reading = last_reading(snapshot, self.moment)
-            source = self._source(snapshot, behind, reading)
+            source = self._source(snapshot, lag, reading)
             url = self.plan.spark_url
             with nullcontext(DuckdbEngine(session)) if url is None else spark_engine(url) as engine:
                 parts = self._judge(engine)
@@ -239,7 +234,7 @@ class _Work:
             store.put(prefix + place, self.draft / place)
         return TablePart(0, tuple(PartFile(each, store.sha256(prefix + each)) for each in own or [place]))
 
-    def _source(self, snapshot: Connection, behind: float | None, reading: ServiceReading | None) -> Source:
+    def _source(self, snapshot: Connection, lag: str | None, reading: ServiceReading | None) -> Source:
         signed = newest_checkpoint(snapshot, self.moment)
         embedded = {"database": self.database.embedded, "bucket": self.plan.embedded_bucket}
         hidden, copied = hidden_and_copied(snapshot)
@@ -254,9 +249,7 @@ class _Work:
             service_changes=() if reading is None else reading.changes,
             service_notes=() if reading is None else reading.notes,
             rows_left_out=() if reading is None else reading.left_out,
-            replica=None
-            if behind is None or self.replica is None
-            else f"{self.replica.address}, {behind:.1f} s behind",
+            replica=lag,
         )
 
 
