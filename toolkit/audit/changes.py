@@ -3,8 +3,6 @@
 Both are read from the episodes that the audits noted: a moment between two audits is answered by the earlier one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final

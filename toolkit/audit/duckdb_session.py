@@ -9,10 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from toolkit.errors import EngineUnavailable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
 DEFAULT_MEMORY: Final = "500MB"
@@ -77,7 +78,6 @@ def copy_to(query: str, place: Path | str) -> str:
 
 def write_in_turn(tables: Iterable[pa.Table], schema: pa.Schema, place: Path | str) -> None:
     """Write the rows of tables, one table after the other, as one Parquet file, in groups of one size."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     rows = schema.empty_table()

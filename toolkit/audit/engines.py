@@ -14,20 +14,18 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import lru_cache
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 import ibis
 import pyarrow as pa
+from duckdb import DuckDBPyConnection, OutOfMemoryException
 from ibis import Table
 from ibis.expr import operations as ops
 
 from toolkit.audit.duckdb_session import PIECE, copy_to, files_alone, write_in_turn
 from toolkit.audit.judge import AS_OF, SCHEMAS
 from toolkit.errors import EngineUnavailable, InvalidInput
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 _PATTERN: Final = re.compile(r"[*?\[\]{}\\]")  # the signs that make a path a pattern, by Hadoop's rules
 
@@ -64,8 +62,6 @@ class DuckdbEngine:
         Where the memory does not suffice another one is done once more within half of it: joins that just fit one
         by one run out of the memory that they share; within less, each is spilled.
         """
-        from duckdb import OutOfMemoryException
-
         node = query.op()
         sql = _compiled(node, as_of if node.find(ops.ScalarParameter) else None)
         if any(each.name == "records" for each in node.find(ops.UnboundTable)):

@@ -6,8 +6,6 @@ Parquet, in the order of their observations, so that two readings of the same pa
 of objects, which may hold names of people, stay in the working tables.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -5,8 +5,6 @@ keeps them all; an audit of now writes those that began or ended with it. Everyt
 tables of the audit: ``present`` (what the audit sees), ``episode``, and ``history``, one row a finding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import accumulate, combinations

@@ -4,8 +4,6 @@ In a folder an audit gets its name by a rename. In a bucket its files are upload
 it, ``audit.json`` last: without that a folder is no audit.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime

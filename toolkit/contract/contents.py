@@ -1,7 +1,5 @@
 """Codes for what is found about a file: faults of its contents, and findings about its origin."""
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from typing import Final

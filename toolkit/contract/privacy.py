@@ -4,8 +4,6 @@ Law 13.709 of 2018 (LGPD): the rights of articles 18 and 19, the record of artic
 2024: incidents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Scorecards: the questions that people answer about a file when they look at it or listen to it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from importlib.resources import files

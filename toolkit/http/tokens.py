@@ -4,8 +4,6 @@ The contract leaves open how a token is obtained and what it claims ("Authentica
 an expiry that is not far away and a subject: every evidence record carries who asked for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

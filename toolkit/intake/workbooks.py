@@ -4,8 +4,6 @@ The file is read by another process (``workbook_process``) in bounds of memory, 
 a name, so that a kill leaves nothing.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The desk where people look at files: the next file, its questions, their answers; as widgets in a notebook."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -9,7 +7,7 @@ from html import escape
 from pathlib import Path
 from shlex import quote
 from threading import Timer
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 from toolkit.atomic_files import atomic_file
@@ -25,13 +23,11 @@ from toolkit.intake.sources import harmless, source_of
 from toolkit.intake.tables import Table
 from toolkit.kit.process import id_from
 from toolkit.kit.results import of_rejected
+from toolkit.kit.services import Services
 from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
 from toolkit.kit.spoken import _, counted, current_language
 from toolkit.language import LANGUAGES, language
 from toolkit.message import Message
-
-if TYPE_CHECKING:
-    from toolkit.kit.services import Services
 
 _DRAWN_AFTER: Final = (0.3, 1, 3)
 """Seconds after which the browser may have drawn new widgets: only then one of them can have the focus."""

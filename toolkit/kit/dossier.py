@@ -5,8 +5,6 @@ the same as ``sale.json``, ``README.txt``, the files of the evidence where they 
 event of the sale in the custody log, and ``SHA256SUMS``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -14,23 +12,21 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from shutil import copyfileobj
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from zoneinfo import ZoneInfo
 
 from toolkit.atomic_files import PrivateFolder
+from toolkit.audit.sale_case import SaleCase
 from toolkit.contract.events import HIDDEN
 from toolkit.kit.sales import Rows, facts_of, sale_document, tables_of
+from toolkit.kit.services import Services
 from toolkit.kit.shown import json_text
 from toolkit.kit.spoken import _, counted, current_language
 from toolkit.log.bundle import bundle, digest_of, opened
 from toolkit.log.sealing import prove, with_key
 from toolkit.reports.pdf import breaking, typeset
-
-if TYPE_CHECKING:
-    from toolkit.audit.sale_case import SaleCase
-    from toolkit.kit.services import Services
 
 ABOUT: Final = (
     "The verdict follows the minimum evidence rules of the contract, by what was last seen of the service and the "

@@ -1,7 +1,5 @@
 """The health of the database and the bucket: address, answer, and fitness. Starts nothing."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import suppress

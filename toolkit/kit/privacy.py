@@ -1,7 +1,5 @@
 """The rights of persons through the toolkit's object: what is known of one, holds, requests, erasure."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Iterable, Sequence
@@ -9,7 +7,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Row
@@ -31,6 +29,7 @@ from toolkit.contract.privacy import (
 from toolkit.errors import InvalidInput, PrivacyRefused
 from toolkit.evidence.records import records_of
 from toolkit.kit.process import operation
+from toolkit.kit.services import Services
 from toolkit.kit.shown import Part, Shown, figures, links, say, table
 from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
@@ -38,10 +37,6 @@ from toolkit.privacy import persons
 from toolkit.privacy.erasure import Erasure, ErasurePlan, erase, pending, plan_erasure, replay, unlisted
 from toolkit.privacy.persons import KnownPerson, SaleOfPerson
 from toolkit.privacy.searching import search
-
-if TYPE_CHECKING:
-    from toolkit.kit.services import Services
-
 
 _OF_SALES = ["sale", "partner", "records", "kept"]
 

@@ -4,8 +4,6 @@ The custody log is not rewritten: what its entries hold of the person are hashes
 of the database lists each erasure before anything is destroyed, and is replayed after a restore.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress

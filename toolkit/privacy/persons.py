@@ -1,7 +1,5 @@
 """Find what is known of a person by the CPF, and what keeps it from being erased; note holds and requests."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -3,8 +3,6 @@
 The report of one partner reads the same folder through views that hold the rows of this partner alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
