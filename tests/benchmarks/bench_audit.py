@@ -14,7 +14,6 @@ inputs; one fingerprint of the outputs on every engine, and two cores at most 0.
 import os
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from multiprocessing import get_context
@@ -109,7 +108,7 @@ def _made(url, home, hours, memory):
     """Return the folder of an audit with its times, and its peak of memory."""
     database, moment = Database(url, embedded=True), NOW + timedelta(hours=hours)
     cpu = partial(server_cpu, home)
-    plan = replace(plan_in(home), memory=memory)
+    plan = plan_in(home, engine_memory=memory)
     made = timed(lambda: make_audit(database.at(lambda: moment), plan).folder, cpu)
     return made, peak_mb()
 

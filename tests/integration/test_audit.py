@@ -286,7 +286,7 @@ def test_what_belongs_to_one_partner_holds_nothing_of_another(database, gaps, cl
     gaps.sale("S-3", partner=" ", utility_group="Z")
     clock.now = day(9)
     observe_service(database)  # a blank name is none
-    whole = audit(database, day(10), embedded_bucket=True)
+    whole = audit(database, day(10), evidence_bucket=None)
     assert whole.facts.source.embedded == ("bucket",)
     assert list(whole.partners["partner"]) == ["", "Norte", "Sul"]
     for name, said in (

@@ -47,7 +47,7 @@ def story(database, clock):
 
 
 def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(database, clock, story, tmp_path):
-    plan = replace(plan_in(tmp_path), keep_inputs=1, keep_days=200)
+    plan = plan_in(tmp_path, audits_inputs=1, audits_days=200)
     older = make_audit(database, plan)
     clock.now += timedelta(days=1)
     newer = make_audit(database, plan)

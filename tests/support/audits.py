@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -19,22 +20,23 @@ from toolkit.audit.run import make_audit
 from toolkit.bucket.file_store import FolderStore
 from toolkit.contract.deadlines import Deadlines
 from toolkit.reports.reading import read_audited
+from toolkit.settings import Settings
 
 DEADLINES = Deadlines(ZoneInfo("America/Sao_Paulo"))
 
 
-def plan_in(folder, deadlines=DEADLINES, *, embedded_bucket=False):
-    """The plan of audits below a folder."""
+def plan_in(folder, deadlines=DEADLINES, **settings):
+    """The plan of audits below a folder, with settings that are not the default ones."""
     (folder / "audits").mkdir(parents=True, exist_ok=True)
     store = FolderStore(folder / "audits", str(folder / "audits"))
-    return AuditPlan(store=store, work=folder / "work", deadlines=deadlines, embedded_bucket=embedded_bucket)
+    given = Settings.from_environment({"TOOLKIT_HOME": str(folder), "EVIDENCE_BUCKET": "evidence"})
+    return AuditPlan(store, replace(given, **settings), deadlines)
 
 
-def audited(database, *, as_of=None, deadlines=DEADLINES, partner=None, embedded_bucket=False):
+def audited(database, *, as_of=None, deadlines=DEADLINES, partner=None, **settings):
     """The numbers and lists of an audit of now, or of a past moment, of which nothing else is kept."""
     with tempfile.TemporaryDirectory() as folder:
-        plan = plan_in(Path(folder), deadlines, embedded_bucket=embedded_bucket)
-        made = make_audit(database, plan, as_of=as_of)
+        made = make_audit(database, plan_in(Path(folder), deadlines, **settings), as_of=as_of)
         return read_audited(made if partner is None else made.for_partner(partner))
 
 
@@ -58,7 +60,6 @@ def on_duckdb(home=None):
 
 def judge_on(engine, inputs, outputs, as_of):
     """Judge the inputs in a folder; the engine writes the outputs itself."""
-
     for name in GIVEN:
         engine.show(name, [str(inputs / f"{name}.parquet")])
     for name, query in judgement().items():

@@ -24,7 +24,7 @@ from duckdb import DuckDBPyConnection, InvalidInputException
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql
 
-from toolkit.audit.duckdb_session import DEFAULT_MEMORY, PIECE, copy_to, duckdb_session, files_alone, write_in_turn
+from toolkit.audit.duckdb_session import PIECE, copy_to, duckdb_session, files_alone, write_in_turn
 from toolkit.audit.folder import INPUTS, Audit
 from toolkit.audit.judge import OBJECTS, RECORDS, SALES
 from toolkit.audit.reviews import REVIEWS, looks_until
@@ -53,7 +53,6 @@ _SEEN: Final = ("object", "key", "media_type", "sha256", "normal_form", "active_
 """The columns of objects that findings about files need after the objects are written."""
 
 _ROWS_IN_GROUP: Final = 1 << 23  # bytes of a batch that the driver hands over
-
 
 NO_LONGER_NEEDED: Final = ("record", "seen", "version", "earlier", "request")
 """The working tables that nobody needs after the inputs are written and findings about files are found."""
@@ -114,9 +113,7 @@ _OF_HISTORY: Final = ("sale", "episode", "gap")
 _KEYS: Final = {"sales": "sale_id", "records": "evidence_id", "objects": "object"}
 
 
-def changed_inputs(
-    database: Database, audit: Audit, scratch: Path, memory: str = DEFAULT_MEMORY
-) -> list[tuple[str, str, str]]:
+def changed_inputs(database: Database, audit: Audit, scratch: Path, memory: str) -> list[tuple[str, str, str]]:
     """Extract the inputs of an audit again, into the empty folder ``scratch``, and compare.
 
     Returns:

@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from filelock import FileLock, Timeout
 
 from toolkit.atomic_files import sync
-from toolkit.audit.duckdb_session import DEFAULT_MEMORY
 from toolkit.audit.folder import FACTS, INPUTS, Audit, list_audits, name_of, open_audit
 from toolkit.bucket.file_store import FileStore, FolderStore
 from toolkit.contract.deadlines import Deadlines
@@ -23,26 +22,24 @@ from toolkit.database.belonging import identity_of
 from toolkit.database.connection import Database
 from toolkit.database.tables import audit_runs
 from toolkit.errors import UnreadableFile
+from toolkit.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class AuditPlan:
     """The store of audits and the settings of those that are made."""
 
     store: FileStore
     """The folder or bucket that the audits are in."""
-    work: Path
-    """A folder of this machine for drafts and copies, where the store is a bucket."""
+    settings: Settings
     deadlines: Deadlines
-    memory: str = DEFAULT_MEMORY
-    """Memory of DuckDB."""
     spark_url: str | None = None
     """The Spark server that judges, ``None`` for DuckDB in this process."""
-    embedded_bucket: bool = False
-    keep_inputs: int = 30
-    """Audits whose inputs are kept."""
-    keep_days: int = 365
-    """Days for which audits are kept."""
+
+    @property
+    def work(self) -> Path:
+        """The folder of this machine for drafts and copies, where the store is a bucket."""
+        return self.settings.home / "audit-work"
 
     @property
     def copies(self) -> Path:

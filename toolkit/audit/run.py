@@ -121,7 +121,8 @@ def make_audit(
         private.kept = as_of is None  # it is noted: where it cannot be published now, the next audit does
         audit = publish(plan.store, work.folder, plan.copies)
         private.kept = False
-    prune(plan.store, plan.keep_inputs, moment - timedelta(days=plan.keep_days))  # never by a clock that is ahead
+    since = moment - timedelta(days=plan.settings.audits_days)  # never by a clock that is ahead
+    prune(plan.store, plan.settings.audits_inputs, since)
     return audit
 
 
@@ -150,7 +151,7 @@ class _Work:
         folder, scratch, place = self.folder, self.draft / "work", self.replica or self.database
         scratch.mkdir()
         lag = None if place is self.database else f"{place.address}, {wait_for(place, self.moment):.1f} s behind"
-        with place.snapshot() as snapshot, duckdb_session(scratch, self.plan.memory) as session:
+        with place.snapshot() as snapshot, duckdb_session(scratch, self.plan.settings.engine_memory) as session:
             extract(snapshot, self.moment, session, folder)
             of_files = file_findings(session)
             for name in NO_LONGER_NEEDED:
@@ -175,7 +176,6 @@ class _Work:
                 raised.append(REQUEST_OVERDUE)
             find_present(session, of_files, raised)
             if connection is not None:
-                assert self.run is not None
                 note_changes(connection, session, self.moment)
                 row = {"id": self.run, "as_of": self.moment, "ran_at": self.made_at, "with_files": True}
                 connection.execute(sa.insert(audit_runs), row | counts)
@@ -236,7 +236,7 @@ class _Work:
 
     def _source(self, snapshot: Connection, lag: str | None, reading: ServiceReading | None) -> Source:
         signed = newest_checkpoint(snapshot, self.moment)
-        embedded = {"database": self.database.embedded, "bucket": self.plan.embedded_bucket}
+        embedded = {"database": self.database.embedded, "bucket": self.plan.settings.evidence_bucket is None}
         hidden, copied = hidden_and_copied(snapshot)
         return Source(
             database=self.database.address,

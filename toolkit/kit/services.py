@@ -193,16 +193,8 @@ class Services:
             settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         if "://" not in target:
             Path(target).expanduser().mkdir(parents=True, exist_ok=True, mode=0o700)
-        return AuditPlan(
-            store=self.file_store(target),
-            work=settings.home / "audit-work",
-            deadlines=Deadlines(settings.timezone, settings.deadlines),
-            memory=settings.engine_memory,
-            spark_url=settings.spark_url if spark else None,
-            embedded_bucket=settings.evidence_bucket is None,
-            keep_inputs=settings.audits_inputs,
-            keep_days=settings.audits_days,
-        )
+        deadlines = Deadlines(settings.timezone, settings.deadlines)
+        return AuditPlan(self.file_store(target), settings, deadlines, settings.spark_url if spark else None)
 
     @cached_property
     def log_signer(self) -> LogSigner | None:
