@@ -328,9 +328,8 @@ class Services:
             runs = set(map(str, connection.scalars(sa.select(audit_runs.c.id))))
         for name in reversed(list_audits(plan.store)):
             found = open_audit(name, plan.store, plan.copies)
-            if found.facts.run in runs and name.startswith(
-                name_of(found.facts.as_of, ())
-            ):  # no copy of an older one
+            copied = not name.startswith(name_of(found.facts.as_of, ()))  # from an older one
+            if found.facts.run in runs and not copied:
                 return found
         raise NoAudit
 

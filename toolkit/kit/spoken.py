@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from toolkit.errors import InvalidInput, SettingsError, ToolkitError
 from toolkit.language import ENGLISH, Language, default_language
-from toolkit.message import Message
+from toolkit.message import Message, sentence_of
 from toolkit.progress import Progress
 from toolkit.settings import DEFAULT_TIMEZONE, Environment
 
@@ -69,8 +69,7 @@ def counted(number: int, noun: str) -> Ordered:
 
 def format_error(error: Exception) -> str:
     """Return the sentences of an error, the moments in it as people read them, in ``TOOLKIT_TIMEZONE``."""
-    message = error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
-    return current_language().dated(_(message), current_zone())
+    return current_language().dated(_(sentence_of(error)), current_zone())
 
 
 ToolkitError.worded = staticmethod(format_error)

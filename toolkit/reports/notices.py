@@ -274,28 +274,21 @@ def provenance(report: Report) -> dict[str, str]:
     result, language, timezone = report.result, report.language, report.timezone
     say, source, sync = language.text, result.facts.source, result.facts.source.last_sync
     database = language.tell(source.database)
+    bucket = sync and recognised(sync.bucket, ["{} (embedded bucket)"])
+    readers = [f"{name} ({language.number(files)})" for name, files in result.facts.files.readers.items()]
 
     def moment(at: datetime | None) -> str:
         return language.moment(at, timezone) if at else say("never")
 
-    return {
-        **({} if result.partner is None else {say("Partner"): result.partner}),
+    facts = {
+        say("Partner"): result.partner,
         say("As of"): language.moment(result.facts.as_of, timezone),
         say("Database"): database if source.replica is None else f"{database} ({source.replica})",
-        **(
-            {say("Rows left out"): " ".join(_of_rows(source.rows_left_out, language))}
-            if source.rows_left_out
-            else {}
-        ),
-        say("Bucket"): language.tell(recognised(sync.bucket, ["{} (embedded bucket)"]))
-        if sync
-        else say("never read"),
+        say("Rows left out"): " ".join(_of_rows(source.rows_left_out, language)),
+        say("Bucket"): language.tell(bucket) if bucket else say("never read"),
         say("Bucket read"): moment(sync.finished_at if sync else None),
         say("Oldest part of the listing"): moment(source.listed_since),
-        say("Readers of files"): language.listed(
-            [f"{name} ({language.number(files)})" for name, files in result.facts.files.readers.items()]
-        )
-        or say("none yet"),
+        say("Readers of files"): language.listed(readers) or say("none yet"),
         say("Files counted unexamined"): language.number(result.unexamined),
         say("Sales without a client"): language.number(result.without_client),
         say("Times"): say("in {}", timezone.key),
@@ -303,3 +296,4 @@ def provenance(report: Report) -> dict[str, str]:
         say("Toolkit"): source.toolkit,
         say("Custody seal"): source.seal or say("none yet"),
     }
+    return {label: text for label, text in facts.items() if text}
