@@ -1,7 +1,5 @@
 """A sentence for people, kept as a template and its values until somebody's language is known."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from enum import StrEnum
@@ -21,7 +19,7 @@ class Message(str):
     template: str
     values: tuple[Any, ...]
 
-    def __new__(cls, template: str, /, *values: Any) -> Message:
+    def __new__(cls, template: str, /, *values: Any) -> Self:
         """Format the template with its values."""
         made = super().__new__(cls, template.format(*values) if values else template)
         made.template, made.values = template, values

@@ -4,8 +4,6 @@ Reports, notebooks and other programs read such a folder and nothing else, so th
 are asked.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -292,7 +290,7 @@ class Audit:
         names: list[str] = found["partner"].to_pylist()
         return names
 
-    def for_partner(self, name: str) -> Audit:
+    def for_partner(self, name: str) -> Self:
         """Return the rows of this partner alone, as the partner may see them.
 
         Raises:
@@ -309,7 +307,7 @@ class Audit:
             raise InvalidInput("No sale names the partner {!r}.", name)
         return replace(self, partner=name, session=None)
 
-    def each_partner(self, names: Sequence[str]) -> Iterator[Audit]:
+    def each_partner(self, names: Sequence[str]) -> Iterator[Self]:
         """Yield the rows of each of these partners alone, as it may see them and without inputs.
 
         Each is to be asked before the next one is. The folder is read once for many of them, where ``for_partner``
@@ -444,8 +442,6 @@ def part_of(folder: Path, table: str) -> TablePart:
 
     place = folder / f"{table}.parquet"
     files = [place] if place.is_file() else sorted(place.glob("*.parquet"))
-    rows, told = 0, []
-    for file in files:
-        rows += pq.read_metadata(file).num_rows
-        told.append(PartFile(file.relative_to(folder).as_posix(), digest_of(file)))
+    rows = sum(pq.read_metadata(file).num_rows for file in files)
+    told = (PartFile(file.relative_to(folder).as_posix(), digest_of(file)) for file in files)
     return TablePart(rows, tuple(told))

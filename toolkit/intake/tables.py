@@ -7,8 +7,6 @@ A block of text that is written in the usual way is parsed by Arrow, whole colum
 Python's ``csv`` module, record by record, which takes longer and tells which record cannot be trusted.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import re
@@ -53,6 +51,9 @@ from toolkit.language import Language
 from toolkit.message import Message
 
 M = TypeVar("M", bound=RequestModel)
+
+Body = tuple[int, dict[str, Any]]  # the line of a row, and its cells by field
+Rejected = Mapping[int, Sequence[InvalidField]]  # by line in the file: every reason why a row is not taken over
 
 BLOCK: Final = 4 * 1024 * 1024  # bytes read at a time; a few of these are held, however long a file is
 TEXT_BYTES: Final = 4 * 1024**3  # the longest text that is read: some 20 million clients
@@ -391,10 +392,6 @@ class Table:
                 outputs.reject(chunk, rejected)
             outputs.complete()
             return outputs.publish()[0]
-
-
-Body = tuple[int, dict[str, Any]]  # the line of a row, and its cells by field
-Rejected = Mapping[int, Sequence[InvalidField]]  # by line in the file: every reason why a row is not taken over
 
 
 def _values(column: pa.StringArray) -> list[Any]:

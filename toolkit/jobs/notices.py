@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from email.message import EmailMessage
@@ -160,15 +160,12 @@ class NoticeSettings:
         return post_signed(self.url or "", self.secret, document)
 
 
-class Mailer:
+class Mailer(AbstractContextManager["Mailer"]):
     """A connection to the mail server: opened by the first mail, and again where the server ended it."""
 
     def __init__(self, settings: NoticeSettings) -> None:
         self._settings = settings
         self._server: smtplib.SMTP | None = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._server is not None:

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 import pandas as pd
+from sqlalchemy import Row
 
 from toolkit.audit.changes import BETWEEN, FindingChanges, changes_between
 from toolkit.audit.folder import Audit
@@ -41,8 +42,6 @@ from toolkit.reports.report import DEFAULT_FORMATS, List, Report, iso_exact, par
 from toolkit.settings import expanded
 
 if TYPE_CHECKING:
-    from sqlalchemy import Row
-
     from toolkit.audit.object_history import Synced
     from toolkit.audit.partners import AnswersLoaded
     from toolkit.kit.services import Services

@@ -17,7 +17,7 @@ from toolkit.errors import InvalidInput
 from toolkit.extras import require
 from toolkit.kit import results
 from toolkit.kit.process import id_from, operation, signed_in_account
-from toolkit.kit.services import Services
+from toolkit.kit.services import Moment, Services
 from toolkit.kit.shown import Shown, links, remark, sort_frames
 from toolkit.kit.spoken import ProgressBar, current_language
 from toolkit.progress import Progress
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from toolkit.kit.desk import ReviewDesk
     from toolkit.kit.privacy import Privacy
     from toolkit.kit.results import Given
-    from toolkit.kit.services import Moment
 
 
 def connect(database: str | None = None, bucket: str | None = None, *, progress: Progress | None = None) -> Kit:

@@ -7,6 +7,8 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
+from sqlalchemy import Row
+
 from toolkit.contract.codes import CODES
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Status
@@ -20,8 +22,6 @@ from toolkit.reports.report import tuples
 from toolkit.reports.wording import EVENT_NAMES
 
 if TYPE_CHECKING:
-    from sqlalchemy import Row
-
     from toolkit.audit.sale_case import SaleCase
     from toolkit.evidence.records import EvidenceRecord
 
