@@ -36,7 +36,6 @@ OBJECT: Final = pa.schema(
 _LISTED_WITHIN: Final = timedelta(days=2)
 """The time after which an object is in each inventory; S3 says that those of the last days may not be."""
 
-
 EVERYTHING: Final = ("",)
 
 

@@ -289,7 +289,6 @@ _KEEP_CHECK: Final = """
     WHERE NOT EXISTS (SELECT FROM audit.content_checks WHERE observation_id = :observation_id)
 """
 
-
 _ASKED: Final = """
     SELECT DISTINCT record.object_key
     FROM audit.evidence_observations AS record

@@ -63,7 +63,6 @@ _EXTRAS: Final[dict[Extra, tuple[frozenset[str], str]]] = {
 }
 """The commands that need an extra, and what is named to those who lack it."""
 
-
 click.Context.formatter_class = Help
 
 

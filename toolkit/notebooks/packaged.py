@@ -20,7 +20,6 @@ from toolkit.kit.spoken import _, current_language
 if TYPE_CHECKING:  # nbformat takes longer to import than everything else that a kernel needs
     from nbformat import NotebookNode
 
-
 _CHECKOUT: Final = Path(__file__).parents[2]
 _QUESTIONS: Final = {"en": "Question", "pt-BR": "Pergunta"}
 """The word before the question of a notebook, which its first cell asks in each language."""

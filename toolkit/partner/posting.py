@@ -28,7 +28,6 @@ ATTEMPTS: Final = 6  # the largest number of attempts; the pauses between them a
 FIRST_PAUSE: Final = 1.0  # seconds before the second attempt; each further one comes after twice as many
 LONGEST_PAUSE: Final = 30.0
 
-
 CHUNK_BYTES: Final = 64 * 1024  # bytes that are read and sent at a time
 
 _ACL: Final = ("acl", "private")
@@ -111,7 +110,6 @@ HINTS: Final = {
     "NoSuchBucket": "The bucket does not exist (any more).",
     "SignatureDoesNotMatch": "The fields are not those that were signed; send them unchanged.",
 }
-
 
 NOT_TRUSTED: Final = "The certificate of the service at {} is not trusted here: nothing was sent."
 

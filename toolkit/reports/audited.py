@@ -52,7 +52,6 @@ _RARE: Final = (Reason.VANISHED, Reason.EXPIRY_UNKNOWN, Reason.WITHDRAWN, Reason
 FEW: Final = ("utilityGroup", "status", "missing", "reasons", "problems", "counted", "partner")
 """The columns with few distinct values: each is stored once, as a category, for there may be millions of sales."""
 
-
 _QUESTIONS: Final = ("partner", "question", "drawn", "lookedAt", "failed", "share", "low", "high")
 _AGREEMENT: Final = ("question", "reviewer", "compared", "agreed", "kappa")
 

@@ -397,7 +397,6 @@ BESIDE: Final[Mapping[str, List]] = {
 }
 """The lists beside the sales by their places on the page, in the order in which people act on them."""
 
-
 Cell = str | int | float | date | datetime | None
 
 

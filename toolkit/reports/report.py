@@ -25,12 +25,10 @@ from toolkit.settings import DEFAULT_TIMEZONE
 
 MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")  # the columns of the rows that hold times
 
-
 DEFAULT_FORMATS: Final = ("html", "xlsx", "csv", "json")
 """The formats that are written where none are named; the page prints well, so a PDF is on request."""
 
 ROWS_AT_ONCE: Final = 5_000  # rows made into text at once; more take more memory, and save little time
-
 
 _TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 
