@@ -376,6 +376,22 @@ _FINDINGS: Final = """
     WHERE seen.finding_id = erased.known
 """
 
+_OF_SALES: Final = "sale_id = ANY(CAST(:sales AS text[]))"
+_OF_RECORDS: Final = "evidence_id = ANY(CAST(:records AS uuid[]))"
+_TEXTS: Final = {
+    "evidence_openings": f"reason = '' WHERE {_OF_RECORDS}",
+    "withdrawals": f"reason = '' WHERE {_OF_SALES} OR sale_id = '' AND {_OF_RECORDS}",
+    "waivers": f"reason = '' WHERE {_OF_SALES}",
+    "waiver_revocations": f"reason = '' WHERE waiver_id IN (SELECT id FROM audit.waivers WHERE {_OF_SALES})",
+    "legal_holds": f"basis = '' WHERE {_OF_SALES}",
+    "hold_releases": f"reason = '' WHERE hold_id IN (SELECT id FROM audit.legal_holds WHERE {_OF_SALES})",
+    "review_answers": "comment = NULL WHERE turn_id IN "
+    f"(SELECT id FROM audit.review_turns WHERE {_OF_SALES} OR {_OF_RECORDS})",
+    "finding_answers": "text = NULL WHERE finding_id IN "
+    f"(SELECT finding_id FROM audit.finding_observations WHERE {_OF_SALES})",
+}
+"""What people wrote about the sales, by table."""
+
 _STATEMENTS: Final = {
     "events": """
         UPDATE audit.custody_events
@@ -390,7 +406,7 @@ _STATEMENTS: Final = {
             OR detail ->> 'sale' = ANY(CAST(:hashes AS text[])) AND kind = 'COMPLETED'
         )
     """,
-    "keys": "UPDATE audit.sale_keys SET wrapped = NULL WHERE sale_id = ANY(CAST(:sales AS text[]))",
+    "keys": f"UPDATE audit.sale_keys SET wrapped = NULL WHERE {_OF_SALES}",
     "objects": """
         UPDATE audit.object_observations AS seen
         SET key = erased.name, gone_how = CASE WHEN gone_at IS NULL THEN 'DELETED' ELSE gone_how END,
@@ -405,34 +421,8 @@ _STATEMENTS: Final = {
         WHERE seen.object_key = erased.key
           AND (seen.sale_id = ANY(CAST(:sales AS text[])) OR seen.evidence_id = ANY(CAST(:records AS uuid[])))
     """,
-    "sales": """
-        UPDATE audit.sale_observations SET gone_at = :now
-        WHERE sale_id = ANY(CAST(:sales AS text[])) AND gone_at IS NULL
-    """,
-    "openings": "UPDATE audit.evidence_openings SET reason = '' WHERE evidence_id = ANY(CAST(:records AS uuid[]))",
-    "withdrawals": """
-        UPDATE audit.withdrawals SET reason = ''
-        WHERE sale_id = ANY(CAST(:sales AS text[])) OR sale_id = '' AND evidence_id = ANY(CAST(:records AS uuid[]))
-    """,
-    "waivers": "UPDATE audit.waivers SET reason = '' WHERE sale_id = ANY(CAST(:sales AS text[]))",
-    "revocations": """
-        UPDATE audit.waiver_revocations SET reason = ''
-        WHERE waiver_id IN (SELECT id FROM audit.waivers WHERE sale_id = ANY(CAST(:sales AS text[])))
-    """,
-    "holds": "UPDATE audit.legal_holds SET basis = '' WHERE sale_id = ANY(CAST(:sales AS text[]))",
-    "releases": """
-        UPDATE audit.hold_releases SET reason = ''
-        WHERE hold_id IN (SELECT id FROM audit.legal_holds WHERE sale_id = ANY(CAST(:sales AS text[])))
-    """,
-    "reviews": """
-        UPDATE audit.review_answers SET comment = NULL
-        WHERE turn_id IN (SELECT id FROM audit.review_turns WHERE evidence_id = ANY(CAST(:records AS uuid[])))
-    """,
-    "answers": """
-        UPDATE audit.finding_answers SET text = NULL WHERE finding_id IN (
-            SELECT finding_id FROM audit.finding_observations WHERE sale_id = ANY(CAST(:sales AS text[]))
-        )
-    """,
+    "sales": f"UPDATE audit.sale_observations SET gone_at = :now WHERE {_OF_SALES} AND gone_at IS NULL",
+    **{f"texts of {table}": f"UPDATE audit.{table} SET {blank}" for table, blank in _TEXTS.items()},
     **{each: _FINDINGS.format(each, "") for each in ("told_findings", "finding_answers")},
     "findings": _FINDINGS.format("finding_observations", ", gone_at = coalesce(gone_at, :now)"),
 }
