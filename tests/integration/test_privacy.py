@@ -16,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 import typst
 
+from tests.support.audits import DEADLINES
 from tests.support.evidence_files import pdf, silence
 from tests.support.request_bodies import CLIENT
 from tests.support.uploaded_sales import add_record, add_sale, execute, rows, unguarded
@@ -491,7 +492,8 @@ def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, databa
         assert archive.read(file).startswith(b"%PDF")
     assert copy["clients"][0]["email"] == MARIA["email"]
     assert copy["records"][0]["file_name"] == "rg-quiteria.pdf"
-    incident = run("privacy", "incident", "--since", "2026-01-01", "--known", "2026-11-19", "--json").told
+    today = DEADLINES.day_of(datetime.now(UTC)).isoformat()
+    incident = run("privacy", "incident", "--since", today, "--known", "2026-11-19", "--json").told
     told = run("privacy", "incident", "--since", "2026-01-01", "--known", "9999-12-31", ends=1).err
     assert "became known on a day that has been" in told
     assert {each["kind"] for each in incident["accesses"]} == {"UNMASKED", "OPENED"}

@@ -10,6 +10,7 @@ from uuid import UUID
 import click
 
 from toolkit.cli.context import DONE, NonEmptyPath, note, pass_kit, past_moment, show, shows
+from toolkit.contract.fields import DATE_SHAPE
 from toolkit.contract.privacy import AnswerOutcome, Right
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, say
@@ -247,7 +248,7 @@ def record(kit: Kit) -> Shown[Any]:
 
 
 @privacy.command(short_help="Tell who saw personal data in a time, and whom to notify by when.")
-@click.option("--since", required=True, metavar="TIME", help="The beginning.")
+@click.option("--since", required=True, metavar="TIME", help="The beginning; a day counts from its start.")
 @click.option("--until", metavar="TIME", help="The end; now by default.")
 @click.option("--known", type=_DAY, metavar="DATE", help="The day on which it became known; today by default.")
 @shows(DONE)
@@ -257,7 +258,7 @@ def incident(kit: Kit, since: str, until: str | None, known: datetime | None) ->
     Example:
       toolkit privacy incident --since 2026-11-20 --until 2026-11-22
     """
-    begin = past_moment(kit, since, "--since")
+    begin = past_moment(kit, f"{since}T00:00" if DATE_SHAPE.fullmatch(since) else since, "--since")
     end = past_moment(kit, until, "--until") or kit.clock()
     assert begin is not None
     return kit.privacy.incident(begin, end, _day(known) or kit.today())
