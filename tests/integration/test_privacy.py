@@ -492,12 +492,13 @@ def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, databa
         assert archive.read(file).startswith(b"%PDF")
     assert copy["clients"][0]["email"] == MARIA["email"]
     assert copy["records"][0]["file_name"] == "rg-quiteria.pdf"
+    run("sale", "show", "V-2", "--unmask", "a complaint")
     today = DEADLINES.day_of(datetime.now(UTC)).isoformat()
     incident = run("privacy", "incident", "--since", today, "--known", "2026-11-19", "--json").told
     told = run("privacy", "incident", "--since", "2026-01-01", "--known", "9999-12-31", ends=1).err
     assert "became known on a day that has been" in told
     assert {each["kind"] for each in incident["accesses"]} == {"UNMASKED", "OPENED"}
-    assert incident["sales"] == ["V-1"]
+    assert incident["sales"] == ["V-1", "V-2"]
     assert (incident["noticeBy"], incident["complementBy"]) == ("2026-11-25", "2026-12-18")
     office.asked("erase", *PEOPLE, cpf=MARIA["cpf"])
     assert rows(database, "SELECT reason FROM audit.evidence_openings") == [("",)]

@@ -51,7 +51,7 @@ class CustodyEvent(StrEnum):
     FINDING_ANSWERED = "FINDING_ANSWERED", "by"
     REVIEW_DRAWN = "REVIEW_DRAWN", "by"
     REVIEWED = "REVIEWED", "by"
-    UNMASKED = "UNMASKED", "account", "reason"
+    UNMASKED = "UNMASKED", "account", "reason", "sale"
     OPENED = "OPENED", "by", "account", "reason"
     WAIVED = "WAIVED"
     WAIVER_REVOKED = "WAIVER_REVOKED"

@@ -333,8 +333,8 @@ class Services:
                 return found
         raise NoAudit
 
-    def unmask(self, reason: str, what: str) -> None:
-        """Have the custody log tell who saw personal data, and why.
+    def unmask(self, reason: str, what: str, **sale: str) -> None:
+        """Have the custody log tell who saw personal data, why, and of which sale if it is one.
 
         Raises:
             InvalidInput: there is no reason.
@@ -342,7 +342,7 @@ class Services:
         if not reason.strip():
             raise InvalidInput("Say why whole personal data are shown; the custody log keeps the reason.")
         with self.database.transaction() as connection:
-            detail = {"account": signed_in_account(), "reason": reason.strip(), "what": what}
+            detail = {"account": signed_in_account(), "reason": reason.strip(), "what": what, **sale}
             record_event(connection, CustodyEvent.UNMASKED, self.clock(), detail)
 
     def cpfs(self, client_ids: Iterable[str]) -> dict[str, str]:
@@ -378,7 +378,7 @@ class Services:
             audit.verify("findings")
         case = sale_case(self.database, str(sale_id).strip(), audit=audit)
         if unmask is not None:
-            self.unmask(unmask, what)
+            self.unmask(unmask, what, sale=case.sale_id)
         client = str(case.sale.client_id or "")
         return case, self.cpfs([client]).get(client) if client else None
 

@@ -297,7 +297,7 @@ _ACCESSES: Final = """
     ) AS record ON true
     WHERE opened_at >= :since AND opened_at < :until
     UNION ALL
-    SELECT happened_at, kind, detail ->> 'what', detail ->> 'account', detail ->> 'reason', NULL
+    SELECT happened_at, kind, detail ->> 'what', detail ->> 'account', detail ->> 'reason', detail ->> 'sale'
     FROM audit.custody_events
     WHERE kind = 'UNMASKED' AND happened_at >= :since AND happened_at < :until
     ORDER BY at
