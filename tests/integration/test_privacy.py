@@ -274,10 +274,18 @@ def test_a_sale_that_the_service_deleted_leaves_the_history_and_the_bucket(offic
     run("bucket", "sync", "--confirm-disappearance")
     shutil.rmtree(office.work)
     assert office.left(("quiteria",))
-    run("privacy", "erase", "--sale", "V-1", *PEOPLE)
+    hold, erase = (
+        ["hold", "add", "V-1", "--basis", "suit", "--by", "Ana Souza"],
+        ["erase", *PEOPLE, "--sale", "V-1"],
+    )
+    run("privacy", *hold)
+    assert "V-1: held: suit" in run("privacy", *erase, ends=1).err
+    held = run("privacy", "hold", "list", "--json").told["holds"][0]["id"]
+    run("privacy", "hold", "release", held, "--reason", "settled", "--by", "Ana Souza")
+    run("privacy", *erase)
     assert office.left(("quiteria",)) == []
-    for sales in (["--sale", "V-1"], ["--sale", "V-1", "--sale", "V-2"]):
-        assert "no sale with the id 'V-1'" in run("privacy", "erase", *sales, *PEOPLE, ends=1).err
+    for words in (erase, [*erase, "--sale", "V-2"], hold):
+        assert "no sale with the id 'V-1'" in run("privacy", *words, ends=1).err
 
 
 def test_a_record_leaves_the_sale_that_it_was_of_before_too(office, run, database):

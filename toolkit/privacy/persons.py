@@ -186,7 +186,8 @@ def add_hold(database: Database, sale_id: str, *, basis: str, by: str, until: da
         raise PrivacyRefused("A hold ends on a day that is still to come.")
     with database.transaction() as connection:
         take(connection, Lock.SALE, sale_id)  # one that is being erased is gone then
-        if connection.scalar(sa.select(sales.c.id).where(sales.c.id == sale_id)) is None:
+        there = connection.scalar(sa.select(sales.c.id).where(sales.c.id == sale_id))
+        if there is None and connection.scalar(sa.text(_DELETED), {"ids": [sale_id]}) is None:
             raise PrivacyRefused("There is no sale with the id {!r}.", sale_id)
         row = {"id": hold, "sale_id": sale_id, "basis": basis, "held_by": by, "until": until, "held_at": now}
         connection.execute(sa.insert(legal_holds), row | {"account": database.account})
