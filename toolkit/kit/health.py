@@ -129,12 +129,14 @@ def _ask_replica(facts: Facts, database: Database, url: str) -> None:
 
 
 def _bucket(settings: Settings, running: Running | None) -> Facts:
-    if settings.evidence_bucket is None:
-        return _embedded(settings, embedded.SERVICES[1], running)
-    facts = _shared("S3 server") | {"address": settings.evidence_bucket}
+    shared = settings.evidence_bucket
+    facts = _shared("S3 server") if shared else _embedded(settings, embedded.SERVICES[1], running)
+    if shared is None and running is None:
+        return facts
+    facts["address"] = shared or facts["address"]
     try:
         bucket = Bucket.open(settings)
-        facts["address"] = f"{bucket.name} at {bucket.endpoint}"
+        facts["address"] = f"{bucket.name} at {bucket.endpoint}" if shared else facts["address"]
         bucket.check()
         bucket.check_reading()
         facts["answers"] = True
@@ -143,5 +145,5 @@ def _bucket(settings: Settings, running: Running | None) -> Facts:
             with suppress(DatabaseError), Database(settings.database_url) as database:
                 database.run(check_bucket, bucket)
     except BucketError as error:
-        facts["problem"] = error.message
+        facts |= {"answers": False, "problem": error.message}
     return facts
