@@ -13,7 +13,6 @@ from functools import cache, partial
 from itertools import starmap
 from typing import Any, Final, Literal
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -148,11 +147,9 @@ _CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved
 
 
 def _changes(report: Report) -> pd.DataFrame:
-    found = _found(report, BESIDE["changes"].columns)
-    words = [*map(report.language.text, _CHANGES.values())]
-    places = [np.flatnonzero(found["change"] == kind) for kind in _CHANGES]
-    changed: pd.DataFrame = found.iloc[np.concatenate(places)]
-    return changed.assign(change=np.repeat(words, [*map(len, places)]))
+    found, say = _found(report, BESIDE["changes"].columns), report.language.text
+    kinds = (found[found["change"] == kind].assign(change=say(word)) for kind, word in _CHANGES.items())
+    return pd.concat(kinds)
 
 
 def _changed_partners(report: Report) -> pd.DataFrame:

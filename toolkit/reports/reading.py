@@ -29,7 +29,6 @@ from toolkit.contract.waivers import Waiver
 from toolkit.message import recognised
 from toolkit.reports import audited
 from toolkit.reports.audited import AGE_BANDS, Audited, Reviews
-from toolkit.reports.report import MOMENTS
 
 
 def read_audited(
@@ -52,7 +51,7 @@ def read_audited(
     if partner is not None:
         facts = replace(facts, source=uncounted(facts.source), files=Looks.of(audit.sql(LOOKS).to_pylist()))
     moved = "CAST(NULL AS BIGINT)" if partner is not None else "coalesce(trend, 0)"
-    trend, nothing = table(BY_DAY.format(trend="FROM trend")), pd.DataFrame()
+    nothing = pd.DataFrame()
     cases = told["saleId"].head(CASES).tolist()
     if cpfs is not None:
         told["cpf"] = told["clientId"].map(cpfs.get)
@@ -61,7 +60,7 @@ def read_audited(
         facts=facts,
         told=told,
         findings=findings,
-        trend=trend.assign(day=pd.to_datetime(trend["day"]).dt.date),
+        trend=table(BY_DAY.format(trend="FROM trend")),
         partners=table(_PARTNERS.format(trend=moved)) if with_work else nothing,
         partner_months=table(_PARTNER_MONTHS, facts.as_of, facts.timezone) if with_work else nothing,
         waivers=_waivers(audit, today),
@@ -248,8 +247,6 @@ def _totals(audit: Audit) -> dict[str, Any]:
 
 def _told(audit: Audit) -> pd.DataFrame:
     found = _table(audit, _TOLD, few=(*audited.FEW, "owners"), order=("rank", "createdAt", "saleId"))
-    for name in (*MOMENTS, "dueAt"):
-        found[name] = pd.to_datetime(found[name], utc=True).astype("datetime64[us, UTC]")
     found["ageDays"] = (audit.facts.as_of - found["createdAt"]).dt.days.clip(lower=0)
     return found[[*audited.ROW_COLUMNS, *audited.OF_FINDINGS]]
 
