@@ -213,6 +213,5 @@ def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(database):
     for most in (0, -1, 10**30, 2.5, "5"):
         with pytest.raises(InvalidInput, match="most must be"):
             client_quality(database, TODAY, most=most)
-    with database.transaction() as connection:
-        connection.execute(sa.text("UPDATE clients SET cpf = '529.982.247-25'"))
+    database.run(sa.Connection.execute, sa.text("UPDATE clients SET cpf = '529.982.247-25'"))
     assert {each.cpf for each in client_quality(database, TODAY).alike} == {"***"}

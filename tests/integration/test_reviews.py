@@ -74,32 +74,20 @@ def codes(office):
     }
 
 
-def test_a_sample_is_drawn_again_by_its_seed_and_has_so_many_files_of_each_partner(office, database):
+def test_a_sample_has_so_many_files_of_each_partner_and_none_that_was_drawn_before(office):
     drawn = office.kit.draw_review(per_partner=2, seed=7, second_share=0).document
     assert drawn["strata"] == [
         {"partner": partner, "evidenceType": "POV", "files": 3, "drawn": 2} for partner in ("Norte", "Sul")
     ]
     assert drawn["asOf"] == "2026-03-02T09:00:00-03:00"
-    [(plan,)] = rows(database, "SELECT plan FROM audit.review_draws")
-    assert (plan["perPartner"], plan["risk"], plan["secondShare"]) == (2, 3, 0)
     kept = office.kit.audit(verify=False).sql(
         "SELECT DISTINCT drawn_from, seed, per_partner, second_share FROM reviews"
     )
     assert kept.values.tolist() == [[MONDAY, 7, 2, 0]]
-    first = set(rows(database, "SELECT evidence_id FROM audit.review_turns"))
     # What was drawn is not drawn again; the third of each partner is left.
     assert office.kit.draw_review(per_partner=2, seed=7, second_share=0).result.files == 2
     with pytest.raises(InvalidInput, match="No counted file of POV is left"):
         office.kit.draw_review(seed=8)
-    # The same seed draws the same files of the same audit, where nothing was drawn before.
-    forget_draws(database)
-    office.kit.draw_review(per_partner=2, seed=7, second_share=0)
-    assert set(rows(database, "SELECT evidence_id FROM audit.review_turns")) == first
-
-
-def forget_draws(database):
-    for table in ("review_turns", "review_draws"):
-        unguarded(database, table, f"DELETE FROM audit.{table}")
 
 
 def test_a_file_with_a_finding_is_three_times_as_likely_to_be_drawn(office, database, put):
@@ -118,7 +106,8 @@ def test_a_file_with_a_finding_is_three_times_as_likely_to_be_drawn(office, data
     for seed in range(20):
         office.kit.draw_review(per_partner=1, seed=seed, second_share=0)
         drawn = {record for (record,) in rows(database, "SELECT evidence_id FROM audit.review_turns")}
-        forget_draws(database)
+        for table in ("review_turns", "review_draws"):
+            unguarded(database, table, f"DELETE FROM audit.{table}")
         assert drawn == {min(records, key=lambda record: order(seed, record)) for records in calls}
 
 
@@ -186,16 +175,6 @@ def test_a_review_fails_the_version_that_was_looked_at_and_ends_with_its_withdra
     assert [office.kit.sale(sale).document["reviews"][0]["current"] for sale in ("V-1", "V-2")] == [False, True]
 
 
-def test_a_sheet_is_read_back_in_whatever_language_it_was_written(office, tmp_path):
-    environ = {name: value for name, value in office.environ.items() if name != "TOOLKIT_SCORECARD"}
-    with Kit(environ, clock=office.clock) as kit:
-        kit.draw_review(per_partner=1, second_share=0, of="POV")
-        [turn] = kit.desk("Ana Souza").next(out=tmp_path / "ana.csv").result
-        heading = "evidenceId;heard: As duas pessoas podem ser ouvidas e entendidas?;agrees"
-        (tmp_path / "ana.csv").write_text(f"{heading}\n{turn.evidence_id};yes;yes\n", "utf-8")
-        assert kit.desk("Ana Souza").load(tmp_path / "ana.csv").result == 1
-
-
 def test_numbers_that_no_audit_could_read_back_are_refused(office):
     for wrong in ({"per_partner": 1.5}, {"per_partner": True}, {"seed": 1.5}, {"second_share": True}):
         with pytest.raises(InvalidInput, match="Draw 1 to 10,000 files"):
@@ -240,12 +219,10 @@ def test_the_report_tells_shares_with_intervals_agreement_and_what_nobody_looked
     page = (tmp_path / "reports" / "missing-evidence.html").read_text("utf-8")
     assert "People looked at 4 of 12 counted files; at 67% of them nobody ever looked." in page
 
-    own = office.kit.last_audit().for_partner("Sul")
-    assert set(own.sql("SELECT DISTINCT partner FROM reviews").column(0).to_pylist()) == {"Sul"}
     audit.report(tmp_path / "own", partner="Sul", formats="json")
     theirs = (tmp_path / "own" / "missing-evidence.json").read_text("utf-8")
     assert "Ana Souza" not in theirs
-    assert json.loads(theirs)["reviews"]["questions"][0]["partner"] == "Sul"
+    assert {each["partner"] for each in json.loads(theirs)["reviews"]["questions"]} == {"Sul"}
 
 
 def test_what_was_answered_cannot_be_changed_and_the_log_tells_of_it(office, database):
@@ -261,10 +238,7 @@ def test_what_was_answered_cannot_be_changed_and_the_log_tells_of_it(office, dat
     assert (detail["evidence"], detail["failures"]) == (str(turn.evidence_id), ["agrees"])
     assert "Ana" not in json.dumps(detail)
 
-    case = office.kit.sale(turn.sale_id)
-    [look] = case.document["reviews"]
-    assert (look["reviewer"], look["failures"], look["current"]) == ("Ana Souza", ["agrees"], True)
-    assert "failed: agrees" in repr(case)
+    assert "failed: agrees" in repr(office.kit.sale(turn.sale_id))
 
 
 def test_an_answer_about_a_file_that_was_replaced_meanwhile_is_not_kept(office, database, put):
@@ -299,7 +273,7 @@ def test_a_record_that_moved_is_looked_at_as_of_the_sale_that_it_belongs_to(offi
     assert not {*drawn[1:]} & {turn.evidence_id for turn in shown.result}
     assert office.kit.desk("Ana Souza").record(drawn[0], NO, comment="says no").document["saleId"] == "V-9"
     [look] = office.kit.sale("V-9").document["reviews"]
-    assert look["failures"] == ["agrees"]
+    assert (look["reviewer"], look["failures"]) == ("Ana Souza", ["agrees"])
     assert codes(office) == {"V-9"}
     looked_at = office.kit.last_audit().sql("SELECT DISTINCT sale_id FROM reviews WHERE failed").to_pylist()
     assert looked_at == [{"sale_id": "V-9"}]

@@ -27,7 +27,6 @@ from toolkit.database.tables import job_runs, job_schedules, new_id
 from toolkit.errors import InvalidInput, LeaseLost
 from toolkit.jobs.definitions import Job
 from toolkit.jobs.notices import NoticeKind, NoticeSettings, put_notices
-from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.services import Services
 from toolkit.kit.shown import Shown, figures, say, table
@@ -191,8 +190,7 @@ def critical_findings(kit: Services, job: str) -> tuple[int, int]:
     """Count the critical findings of the last audit that no waiver accepts, and those newer than the last run."""
     runs = job_runs.c
     done = sa.select(sa.func.max(runs.ended_at)).where(runs.job == job, runs.status == RunStatus.DONE)
-    with kit.database.transaction() as connection:
-        before = connection.scalar(done)
+    before = kit.database.run(Connection.scalar, done)
     [row] = kit.last_audit().sql(_CRITICAL, before, Severity.CRITICAL, STANDING).to_pylist()
     return row["critical"], row["new"]
 
@@ -219,7 +217,7 @@ def open_sales(counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
 MOST_RUNS: Final = 100_000  # runs that are shown at once
 
 
-def job_history(kit: Kit, *, job: str = "nightly", runs: int = 60) -> Shown[Sequence[RunRow]]:
+def job_history(kit: Services, *, job: str = "nightly", runs: int = 60) -> Shown[Sequence[RunRow]]:
     """Show the last ``runs`` runs of ``job``, or of all jobs where it is empty.
 
     Raises:

@@ -15,7 +15,7 @@ from toolkit.audit.reviews import CLAIMED_FOR, RISK, Drawn, Reviewed, Turn, keep
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.scorecards import Mark
-from toolkit.errors import InvalidField, InvalidFields, ReviewRefused, ToolkitError
+from toolkit.errors import InvalidField, InvalidFields, InvalidInput, ReviewRefused, ToolkitError
 from toolkit.evidence.records import records_of
 from toolkit.extras import require
 from toolkit.intake.headings import Headings
@@ -103,11 +103,11 @@ class ReviewDesk:
             if not answers:
                 continue
             try:
-                self._kept(_evidence_id(body.get("evidenceId")), answers, body.get("comment"))
+                self._kept(id_from(body.get("evidenceId", "")), answers, body.get("comment"))
                 kept += 1
             except InvalidFields as error:
                 rejected[line] = error.invalid
-            except ReviewRefused as error:
+            except (InvalidInput, ReviewRefused) as error:
                 rejected[line] = (InvalidField("evidenceId", error.message),)
         files = found.hand_back(rejected, None if out is None else self._kit.path(out), current_language())
         told, document = of_rejected(rejected, files)
@@ -214,13 +214,6 @@ def _mark(typed: str) -> str:
 
 def _paragraph(text: str, tag: str = "p") -> str:
     return f"<{tag}>{escape(text)}</{tag}>" if text else ""
-
-
-def _evidence_id(text: str | None) -> UUID:
-    try:
-        return UUID(text or "")
-    except ValueError:
-        raise InvalidFields([InvalidField("evidenceId", "Must be the id of an evidence record")]) from None
 
 
 def _write_sheet(turns: Sequence[Turn], path: Path) -> None:

@@ -262,8 +262,7 @@ def _waivers(audit: Audit, today: date) -> tuple[Waiver, ...]:
 def _reviews(audit: Audit) -> Reviews:
     if "reviews" not in audit.facts.parts:
         return Reviews()
-    today = audit.facts.as_of
-    [row] = audit.sql(_COUNTS, today, audit.facts.timezone, str(EvidenceState.COUNTED)).to_pylist()
+    [row] = audit.sql(_COUNTS, audit.facts.as_of, audit.facts.timezone, str(EvidenceState.COUNTED)).to_pylist()
     if not row["drawn"]:
         return Reviews(**row)
     questions: pd.DataFrame = audit.sql(_BY_QUESTION).to_pandas(integer_object_nulls=True).astype(object)
