@@ -245,7 +245,10 @@ def test_no_executed_notebook_keeps_a_secret_of_its_environment(tmp_path):
 
 
 def test_a_signal_stops_the_run_with_its_kernel_and_keeps_apart_what_ran(tmp_path):
-    runs, environ = [], os.environ | {"TOOLKIT_JWT_SECRET": "geheim-jwt"}
+    of_another = tmp_path / "kernels" / "python3"
+    of_another.mkdir(parents=True)
+    (of_another / "kernel.json").write_text('{"argv": ["false"], "display_name": "", "language": ""}')
+    runs, environ = [], os.environ | {"TOOLKIT_JWT_SECRET": "geheim-jwt", "JUPYTER_PATH": str(tmp_path)}
     for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
         folder = tmp_path / number.name
         folder.mkdir()

@@ -11,6 +11,7 @@ import math
 import os
 import re
 import signal
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -203,6 +204,9 @@ class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
             config=Config({"KernelManager": {"transport_encryption": "auto"}}),
         )
         system = {name: os.environ[name] for name in _SYSTEM_VARIABLES if name in os.environ}
+        # Kernels of this environment first: one of another, which JUPYTER_PATH may name, has no toolkit.
+        folders = client.create_kernel_manager().kernel_spec_manager.kernel_dirs
+        folders.insert(0, f"{sys.prefix}/share/jupyter/kernels")
         client.reset_execution_trackers()
         with client.setup_kernel(env={**system, **watch.environ}):
             client.papermill_execute_cells()
