@@ -122,12 +122,12 @@ class NonEmptyPath(click.Path):
         """Return the path as click checks it.
 
         Raises:
-            BadParameter: it is empty or holds a NUL character, or what click says of it.
+            BadParameter: it is empty or no text that every library can write to, or what click says of it.
         """
         if not str(value):
             self.fail("the path is empty.", param, ctx)
-        if "\0" in str(value):
-            self.fail("the path holds a NUL character.", param, ctx)
+        if re.search("[\0\ud800-\udfff]" if param and param.name == "out" else "\0", str(value)):
+            self.fail("the path holds a NUL character, or bytes that are not UTF-8.", param, ctx)
         return super().convert(value, param, ctx)
 
 
