@@ -17,7 +17,7 @@ from tests.support.uploaded_sales import MP3, PDF, execute, partner_of, rows
 from toolkit.database import schema, statements
 from toolkit.database.connection import Database, raw
 from toolkit.database.service import evidences, load_service, sales
-from toolkit.errors import AlreadyThere, InvalidFields, WriteRefused
+from toolkit.errors import AlreadyThere, DatabaseError, InvalidFields, WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_manifest, request_upload
 from toolkit.intake.clients import load_clients
@@ -152,6 +152,9 @@ def test_what_the_service_drops_without_an_error_is_not_told_as_done(made, bucke
     other.service.statements["complete_sale"] = other.service.statements["complete_sale"].partition("WHERE")[0]
     with pytest.raises(WriteRefused, match="or completed others with it"):
         complete_sale(other, bucket, "V-1")
+    execute(other, 'ALTER TABLE "Sale" ALTER "isClientFinancialResponsible" TYPE text')
+    with pytest.raises(DatabaseError, match="must be type boolean, not type text"):
+        complete_sale(other, bucket, "V-2")
 
 
 def test_sales_that_the_service_leaves_as_they_were_are_not_told_as_updated(database, tmp_path):

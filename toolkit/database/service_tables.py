@@ -144,7 +144,7 @@ def _converted(place: str, name: str, kind: str, given: sa.Row[Any], statement: 
     """
     is_text, is_whole = given.category in ("S", "E"), given.name in _WHOLE_TYPES
     if given.name == kind or (own and kind == "text" and given.category == "S"):
-        return name
+        return f"NOT NOT {name}" if kind == "boolean" else name  # binds no other type that a column gets later
     if not own and is_text and is_null(statement, name):
         return f"CAST(NULL AS {kind})"
     if not own and kind == "text" and (is_text or is_whole or given.name in ("uuid", "numeric")):
