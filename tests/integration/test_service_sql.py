@@ -307,6 +307,7 @@ def test_tables_are_found_in_a_statement(statement, tables):
         ("SELECT a FROM b UNION (SELECT c FROM d WHERE e IN (SELECT f FROM g LIMIT 5))", "LIMIT"),
         ("SELECT DISTINCT ON (a, f(b)) a FROM d ORDER BY a, b", "DISTINCT ON without ORDER BY of more columns"),
         ("SELECT DISTINCT ON (a, f(b, c)) a FROM d ORDER BY a, f(b, c), e DESC", None),
+        ("SELECT DISTINCT first_value(a) OVER (PARTITION BY b) FROM c", "first_value() without ORDER BY"),
     ],
 )
 def test_what_leaves_rows_out_by_chance_is_found(statement, cut):
@@ -318,7 +319,7 @@ def test_what_leaves_rows_out_by_chance_is_found(statement, cut):
     [
         ("coalesce((SELECT a FROM b FETCH FIRST ROW ONLY), any_value(c))", ["any_value", "FETCH"]),
         ("(array_agg(a))[1], (array_agg(b ORDER BY c))[1], (SELECT d FROM e LIMIT 1)", ["array_agg", "LIMIT"]),
-        ("(SELECT max(a) FROM b ORDER BY 1 LIMIT 1), EXISTS (SELECT FROM d LIMIT 1), min(e) AS kind", ["min"]),
+        ("EXISTS (SELECT FROM d LIMIT 1), (SELECT min(e) AS g FROM b ORDER BY 1 LIMIT 1), f(g) AS kind", ["min"]),
     ],
 )
 def test_a_value_that_is_one_of_several_is_found(value, words):
@@ -332,8 +333,11 @@ def test_a_value_that_is_one_of_several_is_found(value, words):
         ("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", ([], [], False)),
         ("SELECT 1, a <> 'n' AS kind, NULL AS other UNION (SELECT 2, 'Q', c FROM d)", (["Q"], ["TRUE"], False)),
         ("SELECT a ~ 'y' OR b = ANY('{z}') AS kind, c AS other FROM d", ([], ["FALSE"], False)),
+        ("SELECT a IS NOT DISTINCT FROM b AS kind, c AS other FROM d", ([], ["FALSE"], False)),
+        ("SELECT (SELECT (a @> 'y')::bool AS c FROM b) AS kind, NULL AS other", ([], ["FALSE"], True)),
+        ("SELECT f(a.b) AS kind, c AS other FROM (SELECT coalesce(d, 1) AS b FROM e) AS a", ([], ["1"], False)),
         (f"WITH a (c) AS (SELECT {CODES}) SELECT c AS kind FROM a AS b", (["Q", "R'S"], ["'R''S'"], False)),
-        ("SELECT (a.kind = 'y'::d) AS kind FROM (SELECT 'Q' AS kind) AS b, c AS a", ([], ["FALSE"], False)),
+        ("SELECT a.kind IS NOT FALSE AS kind FROM (SELECT 'Q' AS kind) AS b, c AS a", ([], ["TRUE"], False)),
         ("SELECT kind FROM (SELECT a.* FROM (SELECT NOT c IN ('n') AS kind) AS a) AS b", ([], ["TRUE"], False)),
     ],
 )
@@ -347,4 +351,5 @@ def test_where_ids_come_from_is_found_in_each_part_of_a_union():
     statement = f"WITH g AS (SELECT uuidv7() AS id FROM i) {one} UNION SELECT 1, id FROM g"
     assert statements.sources_of(statement, "id") == ["f", "i"]
     assert statements.chance(statement, "id") == "uuidv7"
+    assert not statements.is_null(" UNION ".join(["SELECT a.id FROM (SELECT * FROM b) AS a"] * 12), "id")
     assert statements.tree_of("SELECT a FROM GRAPH_TABLE (g MATCH (a) COLUMNS (a.b))") is None  # not known

@@ -26,10 +26,11 @@ def tree_of(statement: str) -> Any:
     return None if tree.key == "command" else tree
 
 
-def nodes(statement: str, *kinds: str) -> Iterator[Any]:
-    """Yield the parts of the tree that are of these kinds, as sqlglot calls them."""
+@cache
+def nodes(statement: str, *kinds: str) -> list[Any]:
+    """Return the parts of the tree that are of these kinds, as sqlglot calls them."""
     tree = tree_of(statement)
-    return iter(()) if tree is None else (node for node in tree.walk() if node.key in kinds)
+    return [] if tree is None else [node for node in tree.walk() if node.key in kinds]
 
 
 def tables_in(statement: str) -> list[str]:
@@ -85,8 +86,9 @@ def cut_off(statement: str) -> str | None:
         given, around = each.args, _whole(each.parent).parent
         order = (given if each.key == "window" else each.parent.args).get("order")
         if each.key == "window":
-            if each.this.key == "rownumber" and given.get("partition_by") and not order:
-                return "row_number() without ORDER BY"
+            chooses = each.this.key in ("rownumber", "firstvalue", "lastvalue")
+            if chooses and given.get("partition_by") and not order:
+                return str(each.this.sql("postgres")).partition("(")[0].lower() + "() without ORDER BY"
         elif each.key == "distinct":
             if given.get("on") and len(order.expressions if order else ()) <= len(given["on"].expressions):
                 return "DISTINCT ON without ORDER BY of more columns"
@@ -107,13 +109,13 @@ def cut_off(statement: str) -> str | None:
 
 def columns_of(statement: str, column: str) -> set[str]:
     """Return the names of the columns that a column is made of."""
-    parts = (part for value in _values(statement, column) for part in value.walk())
+    parts = (part for value in _within(statement, column) for part in value.walk())
     return {part.name for part in parts if part.key == "column"}
 
 
 def taken_of_several(statement: str, columns: Iterable[str]) -> list[str]:
     """Return the words by which a value is one of several: whichever comes first, or the greatest in columns."""
-    parts = (part for each in columns for value in _values(statement, each) for part in value.walk())
+    parts = (part for each in columns for value in _within(statement, each) for part in value.walk())
     found = [str(part.sql("postgres")).partition("(")[0].lower() for part in parts if part.key in _GREATEST]
     found += ["any_value"] * any(nodes(statement, "anyvalue"))
     within = (part for each in nodes(statement, "bracket") for part in each.this.walk())
@@ -157,17 +159,17 @@ def constants(statement: str, column: str) -> list[str]:
 
 def defaults(statement: str, column: str, *, of_codes: bool = False) -> list[str]:
     """Return what a column becomes where nothing else fits; ``of_codes``: after ELSE in a CASE of codes alone."""
-    values = list(_values(statement, column))
+    values = [_bare(value) for value in (_values if of_codes else _within)(statement, column)]
     found = [] if of_codes else values[:]
     for each in (node for value in values for node in value.walk()):
         if each.key == "case" and (each.this or not of_codes):
             found += _branches(each.args.get("default"))
         elif each.key == "coalesce" and not of_codes:
             found += _branches(each.expressions[-1])
-    texts = [each.sql("postgres") for each in found if each.is_string and each not in values]
+    texts = [each.sql("postgres") for each in found if each.key == "literal" and each not in values]
     texts += ["TRUE" for each in found if each.sql() == "TRUE" or each.key in ("neq", "nullsafeneq")]
     denied = (each.this.unnest() if each.key == "not" else each.args.get("negate") and each for each in found)
-    texts += ["TRUE" for each in denied if each and each.key not in ("column", "is", "exists")]
+    texts += ["TRUE" for each in denied if each and (_is_code(each) or each.key not in ("column", "is", "exists"))]
     texts += ["FALSE" for each in found if not of_codes and (each.sql() == "FALSE" or _is_code(each.unnest()))]
     return list(dict.fromkeys(texts))
 
@@ -176,16 +178,24 @@ def _is_code(test: Any) -> bool:
     """Tell whether a condition, or a part of it, compares a value with a code that stands there."""
     if test.key in ("or", "and"):
         return any(_is_code(each.unnest()) for each in test.flatten())
-    compares = test.key in ("eq", "like", "ilike", "regexplike", "regexpilike", "similarto")
-    compared = test.expressions if test.key == "in" else [test.expression] * compares
-    kinds = ({part.key for part in each.walk()} for each in compared)
-    return any("literal" in each and "column" not in each for each in kinds)
+    sides = test.iter_expressions() if _TEST.fullmatch(test.key) else ()
+    kinds = ({part.key for part in each.walk()} for each in sides)
+    return test.key == "nullsafeeq" or any(each.isdisjoint(("column", "null")) for each in kinds)
+
+
+_TEST: Final = re.compile("eq|[gl]te?|between|i[ns]|similarto|jsonbp.*|.*(start|match|like|contain).*")
+
+
+def _bare(value: Any) -> Any:
+    """Return a value without parentheses and casts, and that of a subquery."""
+    while value is not None and value.key in ("paren", "cast", "collate", "subquery"):
+        value = value.selects[0].unalias() if value.key == "subquery" else value.this
+    return value
 
 
 def _branches(value: Any) -> Iterator[Any]:
     """Yield what a CASE can become, or the value itself."""
-    while value is not None and value.key in ("paren", "cast", "collate"):
-        value = value.this
+    value = _bare(value)
     if value is not None and value.key == "case":
         for each in (*(branch.args["true"] for branch in value.args["ifs"]), value.args.get("default")):
             yield from _branches(each)
@@ -193,18 +203,34 @@ def _branches(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _values(statement: str, column: str, source: str = "", seen: tuple[Any, ...] = ()) -> Iterator[Any]:
-    """Yield what a column, of ``source`` if that is known, is made of, through UNION, subqueries and WITH."""
+def _within(statement: str, column: str) -> list[Any]:
+    """Return what a column is made of, and all that is selected under the names of the columns in that."""
+    found, named = [*_values(statement, column)], set[str]()
+    selected = [each for select in nodes(statement, "select") for each in select.selects]
+    for value in found:  # it grows
+        names = {part.name for part in value.walk() if part.key == "column"} - named
+        named |= names
+        found += (each.unalias() for each in selected if each.output_name in names)
+    return found
+
+
+def _values(statement: str, column: str, source: str | None = None, known: Any = None) -> list[Any]:
+    """Return what a column, of the part ``source`` or any (blank), is made of, through UNION, subqueries, WITH."""
+    known = {} if known is None else known
+    known[column, source], found = None, list[Any]()  # None while it is looked for
     called = {each.alias_or_name: each.name for each in nodes(statement, "table")}
     for select in nodes(statement, "select"):
         whole = _whole(select)
         above = whole if whole.alias else whole.parent
-        if whole in seen or (whole.parent is None) == bool(seen) or source not in ("", above and above.alias):
+        if (whole.parent is None) != (source is None) or source not in (None, "", above and above.alias):
             continue
         first = whole.find(type(select), bfs=False)
         names = (above and above.alias_column_names) or [each.output_name for each in first.selects]
         values = [value.unalias() for name, value in zip(names, select.selects, strict=False) if name == column]
         inner = [(value.name, called.get(value.table, value.table)) for value in values if value.key == "column"]
-        inner += [(column, "")] * select.is_star
-        traced = [each for of in inner for each in _values(statement, *of, (*seen, whole))]
-        yield from traced or values
+        sources = [*inner, *[(column, "")] * select.is_star]
+        for of in sources:
+            known[of] = known[of] if of in known else _values(statement, *of, known)
+        traced = [each for of in sources for each in known[of] or ()]
+        found += traced or values * all(known[of] is not None for of in inner)
+    return found
