@@ -208,11 +208,11 @@ def test_what_a_trigger_moves_to_another_table_is_stored(made, bucket):
 
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, put_files, bucket_environment):
     other = made("legado")
-    execute(other, "ALTER TABLE evidencias ADD kind text DEFAULT 'A::Cópia\\B', ADD marca char(1) DEFAULT ' '")
+    execute(other, "ALTER TABLE evidencias ADD kind text DEFAULT 'A::Cópia\\B', ADD cancel char(1) DEFAULT ' '")
     execute(other, "CREATE TABLE modelo (id text PRIMARY KEY)", "INSERT INTO modelo VALUES ('A'), ('B')")
     execute(other, "ALTER TABLE evidencias ADD estado text, ADD modelo text DEFAULT 'A' REFERENCES modelo")
-    execute(other, "ALTER TABLE clientes ADD UNIQUE (matricula, sobrenome)")
-    execute(other, "UPDATE evidencias SET kind = 'Both', marca = 'X', modelo = 'B', estado = '-' WHERE seq > 6")
+    execute(other, "ALTER TABLE clientes ADD UNIQUE (matricula, rg)", "ALTER TABLE evidencias ADD valid daterange")
+    execute(other, "UPDATE evidencias SET kind = 'Both', cancel = 'X', modelo = 'B', estado = '-' WHERE seq > 6")
     put_files(other)
     environ = environment(other, bucket_environment, "legado")
     del environ["TOOLKIT_SERVICE_SQL"]
@@ -227,9 +227,9 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, 
         "matricula (character varying; part of unique)",
         "tp_evidencia (character varying; ACT, DCT",
         "kind (text; A::Cópia\\B, Both; may be NULL)",
-        "marca (character; '', X; may be NULL)",
+        "cancel (character; '', X; may be NULL)",
         "FROM vendas",
-        "estado (text; ...; may be NULL); modelo (text; -> modelo; A, B; may be NULL)\n;",  # of the WHERE
+        "estado (text; ...; may be NULL); modelo (text; -> modelo; A, B; may be NULL); valid (daterange",
         "parceiro",
     ):
         assert expected in text

@@ -86,9 +86,9 @@ PARTNER: Final = "nullif(btrim(partner), '')"  # blanks around a name are none o
 IDS: Final[Mapping[str, tuple[str, ...]]] = {"sales": ("id",), "records": ("id", "sale_id")}
 """The columns by which one row is looked up, see ``same``."""
 
-_CODES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
-    "records": {"evidence_type": [*EvidenceType]},
+CODED: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
     "sales": {"utility_group": [*UtilityGroup], "is_client_financial_responsible": []},
+    "records": {"evidence_type": [*EvidenceType]},
 }
 
 
@@ -347,7 +347,7 @@ def _check(place: str, name: str, statement: str) -> None:
             "stay, such as CAST(md5(...) AS uuid).",
             *(place, made),
         )
-    for column, codes in _CODES.get(name, {}).items():
+    for column, codes in CODED.get(name, {}).items():
         if rest := read.defaults(statement, column, of_codes=True):
             raise SettingsError(
                 "{}: every code that is not listed would become {} as {}. Leave ELSE out: then it is told.",

@@ -18,19 +18,19 @@ from sqlalchemy.exc import DataError, DBAPIError, ProgrammingError
 from toolkit.contract.service_rows import FLAWS, LEFT_OUT
 from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of, rows_behind
-from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, mentions, service_of
+from toolkit.database.service import CODED, COLUMNS, NEW, REQUIRED, WRITES, mentions, service_of
 from toolkit.database.service_tables import Resolved, defaults_behind, hidden_and_copied, parts_alone, resolve
 from toolkit.database.statements import columns_in, defaults, is_null, tables_in, taken_of_several, tree_of
 from toolkit.errors import InvalidInput, SchemaMismatch, WriteRefused
 from toolkit.message import Message, listed
 
-_CODED: Final = ("sales.utility_group", "sales.is_client_financial_responsible", "records.evidence_type")
+_SHOWN: Final = (*(f"{relation}.{name}" for relation in CODED for name in CODED[relation]), "sales.partner")
 _TRIED_KEYS: Final = 20
 Holds = Callable[[str], bool]  # tells whether the bucket holds an object under a key
 
 _PERSONAL: Final = re.compile(
-    "nam|nom|cpf|doc|rg|mail|phon|fon|tel|cel|birth|born|nasc|addr|ender|rua|street|logr|bairro|city|cidad|cep|zip|lat|"
-    "lon|note|obs|desc|text|pass|senha|token|key|user|matr|enrol|inst",
+    "nam|nom|cpf|doc|mail|phon|fon|tel|celu|birth|born|nasc|addr|ender|street|logr|bairro|city|cidad|cep|zip|note|obs|"
+    "desc(?!a)|text|pass|senha|token|key|user|matr|enrol|inst|(?<![a-z])(rg|cel|rua|lat|lon)(?![a-z])",
     re.IGNORECASE,
 )
 """Names of columns whose values may say something about a person; none of them is shown."""
@@ -49,7 +49,7 @@ class _Column(NamedTuple):
     type: str
     category: str
     told: str
-    may_exclude: bool  # whether it may say that a row does not count: a code, a flag, a time or another row
+    may_exclude: bool  # whether it may say that a row does not count: a code, flag, time, range or another row
 
 
 def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -> list[str]:
@@ -116,15 +116,16 @@ def _columns(connection: Connection, table: str) -> list[_Column]:
         about = "; ".join(filter(None, (row.type, row.key, ", ".join(codes))))
         name, about = (" ".join(text.split()) for text in (row.sql, about))
         told = Message("{} ({}; may be NULL)" if row.nullable else "{} ({})", name, about)
-        may_exclude = bool(codes) or row.category == "B" or (row.nullable and (row.category == "D" or row.of_own))
+        dated = row.nullable and (row.category == "D" or row.of_own)
+        may_exclude = bool(codes) or dated or row.category in ("B", "R")
         found.append(_Column(row.sql, row.type, row.category, told, may_exclude))
     return found
 
 
 def _codes(connection: Connection, table: str, column: sa.Row[Any]) -> list[str]:
-    """Return the few codes in a column about no person; dots where they are no codes, or stand in few rows."""
+    """Return the few codes in a column; dots where they are no codes, stand in few rows, or tell of a person."""
     is_key = column.key and not column.key.startswith(("part of", "->"))
-    if is_key or column.category not in ("S", "N") or _PERSONAL.search(column.sql):
+    if is_key or column.category not in ("S", "N"):
         return []
     query = f"""
         SELECT CAST(value AS text) AS value, count(*) AS times
@@ -137,7 +138,7 @@ def _codes(connection: Connection, table: str, column: sa.Row[Any]) -> list[str]
         return []
     found.pop(None, None)
     are_codes = all(map(_CODE.fullmatch, found))
-    if are_codes and sum(found.values()) >= 2 * len(found):
+    if are_codes and sum(found.values()) >= 2 * len(found) and not _PERSONAL.search(column.sql):
         return [code or "''" for code in found]
     return ["..."] * (are_codes or column.category == "S")
 
@@ -303,7 +304,7 @@ def _newest_keys(connection: Connection, holds: Holds) -> Iterator[Message]:
 
 def _values(connection: Connection) -> Iterator[tuple[str, str]]:
     service = service_of(connection)
-    for shown in _CODED:
+    for shown in _SHOWN:
         relation, column = shown.split(".")
         query = f"""
             SELECT coalesce(CAST({column} AS text), 'unknown'), count(*) FROM {service.text(relation)} AS read
@@ -332,7 +333,7 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
             yield Message("{}: of several values one is taken, and nobody tells ({}).", relation, listed(words))
     if unnamed := [*_unnamed(connection)]:
         yield Message("No SELECT names these columns, by which a row may not count: {}", listed(unnamed))
-    for relation, column in (shown.split(".") for shown in _CODED):
+    for relation, column in (shown.split(".") for shown in _SHOWN):
         statement = service.statements[relation]
         found = [(relation, column, value) for value in defaults(statement, column)]
         for each in (*found, *defaults_behind(connection, statement, column)):
