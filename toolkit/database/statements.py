@@ -184,6 +184,7 @@ def _is_code(test: Any) -> bool:
 
 
 _TEST: Final = re.compile("eq|[gl]te?|between|i[ns]|similarto|jsonbp.*|.*(start|match|like|contain).*")
+"""The names that sqlglot gives to comparisons: =, <, BETWEEN, IN, IS, LIKE, @> and their kind."""
 
 
 def _bare(value: Any) -> Any:
