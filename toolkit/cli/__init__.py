@@ -140,13 +140,10 @@ OF_CLICK: Final = (
     "{} is not one of {}.",
     "{} is not a valid integer.",
     "{} is not a valid integer range.",
-    "{} is not a valid number.",
+    "{} is not a valid float range.",
     "{} is not a valid UUID.",
     "{} is not in the range {}.",
-    "File {} does not exist.",
-    "Path {} does not exist.",
     "Directory {} does not exist.",
-    "File {} is a directory.",
     "Directory {} is a file.",
 )
 """Sentences of click about a wrong usage."""
