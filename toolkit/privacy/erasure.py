@@ -380,7 +380,7 @@ _OF_SALES: Final = "sale_id = ANY(CAST(:sales AS text[]))"
 _OF_RECORDS: Final = "evidence_id = ANY(CAST(:records AS uuid[]))"
 _TEXTS: Final = {
     "evidence_openings": f"reason = '' WHERE {_OF_RECORDS}",
-    "withdrawals": f"reason = '' WHERE {_OF_SALES} OR sale_id = '' AND {_OF_RECORDS}",
+    "withdrawals": f"reason = '' WHERE {_OF_SALES} OR {_OF_RECORDS}",
     "waivers": f"reason = '' WHERE {_OF_SALES}",
     "waiver_revocations": f"reason = '' WHERE waiver_id IN (SELECT id FROM audit.waivers WHERE {_OF_SALES})",
     "legal_holds": f"basis = '' WHERE {_OF_SALES}",
