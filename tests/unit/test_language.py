@@ -31,7 +31,7 @@ from toolkit.language import language
 from toolkit.message import Message, listed
 from toolkit.reports import FORMATS, write_report
 from toolkit.reports.notices import headline
-from toolkit.reports.report import Report, told_detail
+from toolkit.reports.report import Report, worded_detail
 
 PORTUGUESE = language("pt-BR")
 DAY = date(2026, 11, 20)
@@ -88,7 +88,7 @@ def test_days_and_plurals_are_those_of_the_language():
 def test_the_detail_of_a_file_is_told_as_people_say_it(detail, english, portuguese):
     zone = ZoneInfo("America/Sao_Paulo")
     for spoken, told in ((language("en"), english), (PORTUGUESE, portuguese)):
-        assert told_detail(detail, spoken, zone) == told
+        assert worded_detail(detail, spoken, zone) == told
 
 
 def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_path):

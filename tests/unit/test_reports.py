@@ -358,7 +358,7 @@ def test_the_csv_of_a_replica_names_it_with_its_delay_also_without_rows(result, 
     source = replace(result.facts.source, replica=replica)
     told = replace(result, facts=replace(result.facts, source=source))
     assert {row["replica"] for row in csv_rows(written(told, tmp_path / "some", "csv"))} == {replica}
-    none = replace(told, told=told.told.iloc[:0])
+    none = replace(told, listed=told.listed.iloc[:0])
     [heading] = (written(none, tmp_path / "none", "csv") / "missing-evidence.csv").read_text("utf-8").splitlines()
     assert heading.endswith(f',"replica: {replica}"')
 

@@ -407,13 +407,13 @@ def _connected(beside: Connection) -> Iterator[Any]:
     import adbc_driver_postgresql.dbapi as adbc
 
     _, given = beside.dialect.create_connect_args(beside.engine.url)
-    told = {"application_name": "toolkit", "client_encoding": "UTF8", "connect_timeout": 10, **given}
-    told.pop("context", None)  # of psycopg
+    parameters = {"application_name": "toolkit", "client_encoding": "UTF8", "connect_timeout": 10, **given}
+    parameters.pop("context", None)  # of psycopg
     if beside.scalar(sa.text("SELECT reset_val FROM pg_settings WHERE name = 'quote_all_identifiers'")) == "on":
         # The driver knows types by the names of their functions. Not every pooler lets options pass.
-        told["options"] = f"{told.get('options', '')} -cquote_all_identifiers=off"
+        parameters["options"] = f"{parameters.get('options', '')} -cquote_all_identifiers=off"
     try:
-        with adbc.connect(psycopg.conninfo.make_conninfo(**told)) as connection:
+        with adbc.connect(psycopg.conninfo.make_conninfo(**parameters)) as connection:
             yield connection
     except adbc.Error as error:  # the transaction around this translates it
         raise as_psycopg(error.sqlstate, str(error)) from None

@@ -89,7 +89,7 @@ _PARTNER: Final = "getvariable('partner')"
 
 _OWN: Final = ", ".join(map(quoted, NOT_TOLD_TO_PARTNERS))
 
-_TOLD: Final[Mapping[str, tuple[str, str]]] = {
+_FOR_PARTNERS: Final[Mapping[str, tuple[str, str]]] = {
     "findings": ("*", f"code NOT IN ({_OWN})"),
     "file_findings": ("*", "list_has_all((SELECT list(sale_id) FROM verdicts), sale_ids)"),
     "trend": ("*", "false"),
@@ -316,12 +316,12 @@ class Audit:
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
             session, rows = _connected(1), {name: of for name, of in self._rows.items() if name not in INPUTS}
-            _make_views(session, rows, ", ".join(map(quoted, some)), told=False)
+            _make_views(session, rows, ", ".join(map(quoted, some)), for_partners=False)
             session.execute("CREATE SCHEMA copied")
             for name in rows:
                 session.execute(f"CREATE TABLE copied.{name} AS FROM {name}")
                 rows[name] = f"copied.{name}"
-            _make_views(session, rows, _PARTNER, told=True)
+            _make_views(session, rows, _PARTNER, for_partners=True)
             for name in some:
                 yield replace(self, partner=name, session=session)
             session.close()
@@ -359,7 +359,9 @@ class Audit:
     @cached_property
     def _session(self) -> Any:
         session = _connected(self.threads)
-        _make_views(session, self._rows, None if self.partner is None else _PARTNER, told=self.partner is not None)
+        _make_views(
+            session, self._rows, None if self.partner is None else _PARTNER, for_partners=self.partner is not None
+        )
         return session
 
     @property
@@ -390,14 +392,14 @@ def _connected(threads: int | None) -> Any:
     return session
 
 
-def _make_views(session: Any, rows: Mapping[str, str], partners: str | None, *, told: bool) -> None:
-    """Make a view of each table, of all rows or of those of some partners, or of what these are ``told``.
+def _make_views(session: Any, rows: Mapping[str, str], partners: str | None, *, for_partners: bool) -> None:
+    """Make a view of each table, of all rows or of those of some partners.
 
-    ``partners`` are expressions of SQL: names, or ``_PARTNER``.
+    ``partners`` are expressions of SQL: names, or ``_PARTNER``. Views ``for_partners`` lack what they may not see.
     """
     for name, of in rows.items():
         only = "true" if partners is None else _OF_PARTNER[name].format(partners)
-        columns, shown = _TOLD.get(name, ("*", "true")) if told else ("*", "true")
+        columns, shown = _FOR_PARTNERS.get(name, ("*", "true")) if for_partners else ("*", "true")
         session.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {of} WHERE {only} AND {shown}")
 
 
@@ -443,5 +445,5 @@ def part_of(folder: Path, table: str) -> TablePart:
     place = folder / f"{table}.parquet"
     files = [place] if place.is_file() else sorted(place.glob("*.parquet"))
     rows = sum(pq.read_metadata(file).num_rows for file in files)
-    told = (PartFile(file.relative_to(folder).as_posix(), digest_of(file)) for file in files)
-    return TablePart(rows, tuple(told))
+    parts = (PartFile(file.relative_to(folder).as_posix(), digest_of(file)) for file in files)
+    return TablePart(rows, tuple(parts))

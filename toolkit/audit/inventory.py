@@ -48,7 +48,7 @@ class Inventory:
         for path in self.files:
             try:
                 with parquet.ParquetFile(path) as file:
-                    if missing := [told for name, told in _NEEDED.items() if name not in file.schema_arrow.names]:
+                    if missing := [text for name, text in _NEEDED.items() if name not in file.schema_arrow.names]:
                         raise UnreadableFile(
                             "The inventory {} lacks {}. Add these fields to its configuration in S3; the next one "
                             "will have them.",

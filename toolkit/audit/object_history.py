@@ -151,7 +151,7 @@ def observe_objects(
             connection.execute(sa.text("DROP TABLE ended"))
             _find_ended(connection, known, confirmed)
             connection.execute(sa.text("DELETE FROM ended WHERE key = ANY(:keys)"), {"keys": denied})
-        connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text) ON COMMIT DROP"))
+        connection.execute(sa.text("CREATE TEMPORARY TABLE head_versions (key text, version text) ON COMMIT DROP"))
         if as_of is None and bucket.keeps_versions():
             _ask_for_versions(connection, bucket)
         # It was compared under the lock, so nothing was written since.
@@ -235,7 +235,7 @@ def _settle(
     progress.begin("Asking for what differs", doubtful, "objects")
     query = sa.text("SELECT key FROM doubtful").execution_options(stream_results=True)
     with closing(connection.execute(query)) as keys:
-        refused = _ask(connection, bucket, _told(keys.scalars().partitions(ASKED_AT_ONCE), progress))
+        refused = _ask(connection, bucket, _with_progress(keys.scalars().partitions(ASKED_AT_ONCE), progress))
     progress.end()
     connection.execute(sa.text("DELETE FROM doubtful WHERE key = ANY(:keys)"), {"keys": refused})
     denied += refused
@@ -243,7 +243,7 @@ def _settle(
     return doubtful, lacking
 
 
-def _told(batches: Iterable[Sequence[str]], progress: Progress) -> Iterator[Sequence[str]]:
+def _with_progress(batches: Iterable[Sequence[str]], progress: Progress) -> Iterator[Sequence[str]]:
     for batch in batches:
         yield batch
         progress.advance(len(batch))
@@ -261,10 +261,10 @@ def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
     query = sa.text(_NEW).execution_options(stream_results=True)
     with closing(connection.execute(query)) as keys, raw(connection).cursor() as cursor:
         for answers in ask_each(version, keys.scalars().partitions(ASKED_AT_ONCE)):
-            with cursor.copy("COPY told (key, version) FROM STDIN") as copy:
+            with cursor.copy("COPY head_versions (key, version) FROM STDIN") as copy:
                 for answer in answers:
                     copy.write_row(answer)
-    connection.execute(sa.text("ANALYZE told"))
+    connection.execute(sa.text("ANALYZE head_versions"))
 
 
 _CREATE_LISTED: Final = """
@@ -344,7 +344,7 @@ _INSERT: Final = """
     INSERT INTO audit.object_observations (key, size, etag, last_modified, version_id, seen_at)
     SELECT key, size, etag, last_modified, coalesce(version_id, version), :now
     FROM listed
-    LEFT JOIN (SELECT key, max(version) AS version FROM told GROUP BY key) AS told USING (key)
+    LEFT JOIN (SELECT key, max(version) AS version FROM head_versions GROUP BY key) AS head USING (key)
     WHERE NOT EXISTS (
         SELECT FROM audit.object_observations AS seen
         WHERE seen.key = listed.key AND seen.gone_at IS NULL

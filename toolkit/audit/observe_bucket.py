@@ -126,7 +126,7 @@ def _rows(bucket: Bucket, scope: Scope, inventory: Inventory | None) -> Generato
 
 
 def _check_inventory(inventory: Inventory, bucket: Bucket, now: datetime, listed: datetime | None) -> None:
-    told = inventory.moment.isoformat(timespec="seconds")
+    listed_at = inventory.moment.isoformat(timespec="seconds")
     if inventory.bucket != bucket.name:
         raise WrongBucket(
             "{} lists the bucket {}, and this is {}. Nothing was taken over.",
@@ -138,13 +138,13 @@ def _check_inventory(inventory: Inventory, bucket: Bucket, now: datetime, listed
         raise InvalidInput(
             "{} is dated {}, in the future. Check the clock of this machine. Nothing was taken over.",
             inventory.address,
-            told,
+            listed_at,
         )
     if listed is not None and listed >= inventory.moment:
         raise InvalidInput(
             "{} is dated {}, and every key was looked at since {}. Nothing was taken over.",
             inventory.address,
-            told,
+            listed_at,
             listed.isoformat(timespec="seconds"),
         )
 

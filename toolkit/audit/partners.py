@@ -99,8 +99,8 @@ def keep_answer(
         row = {"id": id_, "finding_id": finding_id, "partner": partner, "answered_at": now}
         row |= {**answer.model_dump(mode="python"), "answered_by": answered_by}
         connection.execute(sa.insert(finding_answers), row)
-        told = {"answer": str(id_), "finding": str(finding_id), "said": answer.answer, "by": answered_by}
-        record_event(connection, CustodyEvent.FINDING_ANSWERED, now, told)
+        detail = {"answer": str(id_), "finding": str(finding_id), "said": answer.answer, "by": answered_by}
+        record_event(connection, CustodyEvent.FINDING_ANSWERED, now, detail)
     return id_
 
 

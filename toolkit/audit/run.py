@@ -272,8 +272,8 @@ def _nothing(of_now: bool, moment: datetime, database: str) -> NothingEvaluated:
             "this database user may see. Check DATABASE_URL, row level security and the statements of the service "
             "(toolkit db check); sales come into an embedded database by: toolkit sales load"
         )
-    told = moment.isoformat(timespec="seconds")
-    return NothingEvaluated("Nothing was evaluated: no sale had been seen by {} in {}.", told, database)
+    at = moment.isoformat(timespec="seconds")
+    return NothingEvaluated("Nothing was evaluated: no sale had been seen by {} in {}.", at, database)
 
 
 def write_lists(
@@ -288,7 +288,7 @@ def write_lists(
 
     They name the sales of the relations ``listed``, ``concerned`` and ``unproven``.
     """
-    session.execute(_TOLD)
+    session.execute(_REPORTED)
     withdrawn = [
         each._asdict() | {"evidence_id": str(each.evidence_id)} for each in withdrawals_at(snapshot, moment)
     ]
@@ -308,7 +308,7 @@ def write_lists(
 
 def _masked(snapshot: Connection, session: Any) -> list[dict[str, str]]:
     """Return the masked CPF of each client of the sales that reports list."""
-    query = "SELECT DISTINCT client_id FROM told WHERE client_id IS NOT NULL ORDER BY 1"
+    query = "SELECT DISTINCT client_id FROM reported WHERE client_id IS NOT NULL ORDER BY 1"
     ids = [each for (each,) in session.execute(query).fetchall()]
     found: dict[str, str] = {}
     for start in range(0, len(ids), 100_000):
@@ -327,8 +327,8 @@ def _events(snapshot: Connection, session: Any, moment: datetime) -> list[dict[s
 
 _LISTED: Final = f"SELECT * FROM verdicts WHERE {TO_TELL}"
 
-_TOLD: Final = """
-    CREATE OR REPLACE TEMP TABLE told AS
+_REPORTED: Final = """
+    CREATE OR REPLACE TEMP TABLE reported AS
     WITH other AS (SELECT sale_id FROM concerned UNION SELECT sale_id FROM unproven)
     SELECT sale_id, client_id, 0 AS rank, status, problems, created_at FROM listed
     UNION ALL
@@ -338,7 +338,7 @@ _TOLD: Final = """
 
 _CASES: Final = f"""
     FROM (
-        SELECT sale_id FROM told
+        SELECT sale_id FROM reported
         ORDER BY rank, status = '{Status.COMPLIANT}',
                  NOT starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}'), created_at, sale_id
         LIMIT {CASES}

@@ -90,8 +90,8 @@ class Server:
         except aws.ClientError as error:
             raise self._refusal(error) from None
         except aws.SSLError:
-            told = Message("cannot be reached over TLS; AWS_CA_BUNDLE may name its certificate")
-            raise self._unavailable(told) from None
+            reason = Message("cannot be reached over TLS; AWS_CA_BUNDLE may name its certificate")
+            raise self._unavailable(reason) from None
         except (aws.ConnectionError, aws.HTTPClientError, aws.IncompleteReadError):
             raise self._unavailable(Message("does not answer")) from None
         except _NO_LOGIN:

@@ -125,7 +125,7 @@ class S3Store:
 
     def text(self, name: str) -> str:
         """Return a small object as text."""
-        with self._server.translated(), self._missing_told(name):
+        with self._server.translated(), self._missing_refused(name):
             answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
             return str(answer["Body"].read().decode())
 
@@ -156,24 +156,24 @@ class S3Store:
 
     def local(self, name: str, cache: Path, version: str = "") -> Path:
         """Return a copy in ``cache``, fetched once for each ``version``, such as its SHA-256."""
-        told = sha256(f"{self.address}\0{name}\0{version}".encode()).hexdigest()
-        place = cache / told[:2] / told
+        digest = sha256(f"{self.address}\0{name}\0{version}".encode()).hexdigest()
+        place = cache / digest[:2] / digest
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             draft = place.with_name(f".{place.name}")
-            with self._server.translated(), self._missing_told(name):
+            with self._server.translated(), self._missing_refused(name):
                 self._client.download_file(self._bucket, self._prefix + name, str(draft))
             draft.rename(place)
         return place
 
     def sha256(self, name: str) -> str:
         """Return the SHA-256 of the object as it is there now, whatever copy was kept."""
-        told = sha256()
-        with self._server.translated(), self._missing_told(name):
+        digest = sha256()
+        with self._server.translated(), self._missing_refused(name):
             answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
             for block in answer["Body"].iter_chunks(_BLOCK):
-                told.update(block)
-        return told.hexdigest()
+                digest.update(block)
+        return digest.hexdigest()
 
     def remove(self, name: str) -> None:
         """Delete the object."""
@@ -181,7 +181,7 @@ class S3Store:
             self._client.delete_object(Bucket=self._bucket, Key=self._prefix + name)
 
     @contextmanager
-    def _missing_told(self, name: str) -> Iterator[None]:
+    def _missing_refused(self, name: str) -> Iterator[None]:
         try:
             yield
         except ClientError as error:

@@ -179,8 +179,8 @@ def main(args: Sequence[str], environ: Mapping[str, str]) -> int:
         note("toolkit: {}", format_error(error))
         return WRONG_USAGE if isinstance(error, SettingsError) else FAILED
     except OSError as error:
-        told = "{}: {}" if error.filename else "{}"
-        note("toolkit: {}", Message(told, error.strerror or str(error), error.filename2 or error.filename))
+        template = "{}: {}" if error.filename else "{}"
+        note("toolkit: {}", Message(template, error.strerror or str(error), error.filename2 or error.filename))
         return FAILED
     except Exception as error:  # click makes one of its own of Ctrl-C, as DuckDB does
         if isinstance(error, MemoryError) or "start new thread" in str(error):

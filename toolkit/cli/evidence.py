@@ -89,9 +89,9 @@ def withdraw(kit: Kit, evidence_id: UUID, **people: str) -> Shown[Any]:
         --reason "KYC of another client" --by ana@example.com --approved-by rui@example.com
     """
     done = kit.withdraw(evidence_id, **people)
-    told = Message("{}: withdrawn from sale {}", done.evidence_id, done.sale_id)
+    message = Message("{}: withdrawn from sale {}", done.evidence_id, done.sale_id)
     document = {"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at}
-    return Shown(done, [say(told)], document)
+    return Shown(done, [say(message)], document)
 
 
 @evidence.command(short_help="Make a link that opens one file for some minutes.")
@@ -113,9 +113,9 @@ def link(kit: Kit, /, evidence_id: UUID, **given: Any) -> Shown[Any]:
     """
     made = kit.link(evidence_id, **given)
     until = readable(made.expires_at, kit.settings.timezone)
-    told = say(Message("{} of sale {}, until {}:", evidence_id, made.sale_id, until), aside=True)
+    heading = say(Message("{} of sale {}, until {}:", evidence_id, made.sale_id, until), aside=True)
     document = {"id": evidence_id, "saleId": made.sale_id, "url": made.url, "expiresAt": made.expires_at}
-    return Shown(made, [told, say(made.url)], document)
+    return Shown(made, [heading, say(made.url)], document)
 
 
 @evidence.command(short_help="Send files into the bucket, with the credentials for them.")

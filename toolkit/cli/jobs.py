@@ -72,14 +72,14 @@ class CommandLine(Runner):
             ToolkitError, OSError: what stopped it.
         """
         arguments = ["--quiet", *words, *(["--json"] if self.check(words) and "--json" not in words else [])]
-        printed, told = io.StringIO(), io.StringIO()
+        printed, noted = io.StringIO(), io.StringIO()
         try:
-            with redirect_stdout(printed), redirect_stderr(told):
+            with redirect_stdout(printed), redirect_stderr(noted):
                 status = _toolkit.main(args=arguments, prog_name="toolkit", standalone_mode=False, obj=environ)
         except (click.ClickException, click.Abort) as error:
             raise JobFailed("toolkit {} was refused or interrupted: {}", words[0], error) from None
         finally:
-            for line in told.getvalue().splitlines():
+            for line in noted.getvalue().splitlines():
                 log(line)
         if status not in {None, DONE, NEEDS_ATTENTION}:
             raise JobFailed("toolkit {} ended with status {}.", words[0], status)
@@ -113,8 +113,8 @@ def list_jobs(kit: Kit) -> Shown[Any]:
         ended = {"lastDate": last and last.logical_date.astimezone(zone), "lastStatus": last and last.status}
         about = {"job": each.name, "about": each.about, "schedule": each.schedule.expression, "next": due}
         found.append(about | ended)
-        told = f"{_(last.status)} ({readable(last.logical_date, zone)})" if last else _("never ran")
-        rows.append((each.name, each.schedule.expression, readable(due, zone), told))
+        last_run = f"{_(last.status)} ({readable(last.logical_date, zone)})" if last else _("never ran")
+        rows.append((each.name, each.schedule.expression, readable(due, zone), last_run))
     columns = ["job", "schedule", "next", "last"]
     parts = [say(line) for line in aligned([[*map(_, columns)], *rows])]
     parts.append(say(Message("from {}, times in {}", runner.file, zone.key), aside=True))
@@ -179,9 +179,9 @@ def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on:
     date = schedule.latest(kit.clock()) if text is None else past_moment(kit, text, "--date")
     if date is None or not schedule.holds(date):
         around = schedule.latest(date or kit.clock()), schedule.following(date or kit.clock())
-        told = current_language().listed([readable(each, zone) for each in around if each])
+        dates = current_language().listed([readable(each, zone) for each in around if each])
         raise click.BadParameter(
-            Message("{} is not due at that time; its dates around it are {}", name, told), param_hint="--date"
+            Message("{} is not due at that time; its dates around it are {}", name, dates), param_hint="--date"
         )
     start = JobRun(runner, runner.job(name), date)
     start.check()

@@ -87,9 +87,9 @@ def checkpoint(kit: Kit) -> Shown[Any]:
 
 
 def _shown(signed: SignedState | None) -> Shown[Any]:
-    told = "Nothing is in the custody log yet." if signed is None else signed.note.removesuffix("\n")
+    text = "Nothing is in the custody log yet." if signed is None else signed.note.removesuffix("\n")
     document = None if signed is None else pick_camel(signed, "size", "root", "note", "vkey", "issued_at")
-    return Shown(signed, [say(told)], {"checkpoint": document})
+    return Shown(signed, [say(text)], {"checkpoint": document})
 
 
 @log.command(short_help="Write the proof that an event is in the log.")
@@ -229,8 +229,8 @@ def timestamp(kit: Kit, url: str | None, beside: Path | None) -> None:
     address = url or kit.settings.tsa_url
     if address is None:
         raise InvalidInput("Name the authority by --url, or in TOOLKIT_TSA_URL.")
-    size, told_at = ask_authority(kit.database, address, kit.clock())
-    at = _("a time that cannot be read here") if told_at is None else told_at.isoformat()
+    size, stamped_at = ask_authority(kit.database, address, kit.clock())
+    at = _("a time that cannot be read here") if stamped_at is None else stamped_at.isoformat()
     show("The log of {:,} entries was stamped at {}", size, at)
     if beside is not None:
         show("{}", _laid(kit, beside))

@@ -180,8 +180,8 @@ def add_request(kit: Kit, right: str, received: datetime | None) -> Shown[Any]:
       toolkit privacy request add --right erasure --received 2026-11-20 < cpf.txt
     """
     noted = kit.privacy.request(_cpf(), Right(right), _day(received))
-    told = Message("{}: due on {}", noted.id, noted.due_on)
-    return Shown(noted, [say(told)], {"id": noted.id, "dueOn": noted.due_on})
+    message = Message("{}: due on {}", noted.id, noted.due_on)
+    return Shown(noted, [say(message)], {"id": noted.id, "dueOn": noted.due_on})
 
 
 @request.command("list", short_help="List the requests.")

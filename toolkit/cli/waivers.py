@@ -61,11 +61,11 @@ def add(kit: Kit, /, file: Path | None, **given: str | None) -> Shown[Any]:
         added = add_waivers(kit.database, requests)
         shown = shown_waivers(added, kit.today(), kit.settings.timezone)
     odd = (each.id for each in shown.result if not fits_a_sale(kit.database, each))
-    told = (
+    notes = (
         Message("{} fits no sale that was seen: ids and partners are written exactly as in the sales", each)
         for each in odd
     )
-    return replace(shown, parts=[*shown.parts, *(remark("note", text) for text in told)])
+    return replace(shown, parts=[*shown.parts, *(remark("note", text) for text in notes)])
 
 
 @waiver.command("list", short_help="List the waivers that hold or will hold.")
@@ -114,8 +114,8 @@ def lint(kit: Kit, file: Path) -> Shown[Any]:
     linted = lint_waivers(file, today=kit.today())
     wrong = [{"place": place, "errors": errors} for place, (_r, errors) in enumerate(linted, start=1) if errors]
     _tell_wrong(file, linted)
-    told = Message("{}: {}, {} wrong", file.name, counted(len(linted), "waiver"), len(wrong))
-    return Shown(linted, [say(told)], {"waivers": len(linted), "wrong": wrong}, bool(wrong))
+    heading = Message("{}: {}, {} wrong", file.name, counted(len(linted), "waiver"), len(wrong))
+    return Shown(linted, [say(heading)], {"waivers": len(linted), "wrong": wrong}, bool(wrong))
 
 
 def _tell_wrong(file: Path, linted: list[tuple[WaiverRequest | None, list[Message]]]) -> bool:

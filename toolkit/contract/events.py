@@ -137,14 +137,14 @@ class LogKeys:
                 detail[name] = commitment(key, detail[name])
         return document
 
-    def opens(self, event: Event, name: str, told: object) -> bytes | None:
+    def opens(self, event: Event, name: str, committed: object) -> bytes | None:
         """Return the key under which an entry holds a field of this event as ``told``, if one of these does."""
         keys = (_key_of_field((key,), event, name) for key in (*self.keys, ""))
-        return next((key for key in keys if key and commitment(key, event.detail[name]) == told), None)
+        return next((key for key in keys if key and commitment(key, event.detail[name]) == committed), None)
 
-    def agrees(self, event: Event, name: str, told: object) -> bool:
+    def agrees(self, event: Event, name: str, committed: object) -> bool:
         """Tell whether ``told`` stands for a field of this event."""
-        return told == event.detail[name] or self.opens(event, name, told) is not None
+        return committed == event.detail[name] or self.opens(event, name, committed) is not None
 
 
 def _key_of_field(keys: tuple[str, ...], event: Event, name: str) -> bytes | None:

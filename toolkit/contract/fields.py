@@ -57,19 +57,19 @@ def invalid(kind: str, reason: str, *values: object) -> PydanticCustomError:
 
 def reason_of(detail: ErrorDetails) -> str:
     """Return one error of pydantic's as a message: our own reason, else what its type says was expected."""
-    told = detail.get("ctx", {})
-    if "reason" in told:
-        reason: str = told["reason"]
+    context = detail.get("ctx", {})
+    if "reason" in context:
+        reason: str = context["reason"]
         return reason
-    if isinstance(own := told.get("error"), ValueError) and own.args and isinstance(own.args[0], Message):
+    if isinstance(own := context.get("error"), ValueError) and own.args and isinstance(own.args[0], Message):
         return own.args[0]
     kind = detail["type"]
     expected = _EXPECTED.get(kind) or _EXPECTED.get(kind.partition("_")[0])
     if expected is not None:
         return expected
-    if "expected" in told:
-        return Message("Must be one of {}", str(told["expected"]).replace(" or ", ", "))
-    return Message("Is not what is wanted here") if kind not in _BOUNDS else Message(_BOUNDS[kind], *told.values())
+    if "expected" in context:
+        return Message("Must be one of {}", str(context["expected"]).replace(" or ", ", "))
+    return Message(_BOUNDS[kind], *context.values()) if kind in _BOUNDS else Message("Is not what is wanted here")
 
 
 _EXPECTED: Final = {

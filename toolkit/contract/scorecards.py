@@ -93,6 +93,6 @@ def read_scorecard(place: Path | None) -> Scorecard:
         if not sum(each.weight for each in card.questions(kind)):
             number = ids.index(card.questions(kind)[0].id)
             line = line_of(text, ["question", number, "weight"])
-            told = Message("the weights for {} add up to nothing", kind)
-            raise SettingsError("{}, line {}: {}: {}", name, line, "weight", told)
+            reason = Message("the weights for {} add up to nothing", kind)
+            raise SettingsError("{}, line {}: {}: {}", name, line, "weight", reason)
     return card

@@ -216,7 +216,7 @@ def confirm_restore(database: Database, *, confirmed_by: str, approved_by: str, 
         now = stamp(connection)
         row = {"confirmed_by": confirmed_by, "approved_by": approved_by, "reason": reason, "confirmed_at": now}
         connection.execute(sa.insert(restore_confirmations), row | {"account": database.account})
-        told = {"by": confirmed_by, "approvedBy": approved_by, "reason": reason, "account": database.account}
-        detail = {name: sha256(text.encode()).hexdigest() for name, text in told.items() if text}
+        texts = {"by": confirmed_by, "approvedBy": approved_by, "reason": reason, "account": database.account}
+        detail = {name: sha256(text.encode()).hexdigest() for name, text in texts.items() if text}
         event = {"kind": CustodyEvent.RESTORE_CONFIRMED, "happened_at": now, "detail": detail}
         connection.execute(sa.insert(custody_events), event)

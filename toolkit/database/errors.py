@@ -95,7 +95,7 @@ class ErrorTranslation:
         try:
             yield
         except psycopg.Error as error:
-            raise self._told(error) from None
+            raise self._translated(error) from None
         except PoolTimeout:
             raise DatabaseUnavailable(
                 "The database at {} has no free connection; try again later.", self.address
@@ -104,11 +104,11 @@ class ErrorTranslation:
             if isinstance(error, DBAPIError) and isinstance(error.orig, psycopg.Error):
                 lost = error.connection_invalidated or isinstance(error, InterfaceError)
                 first = error.orig.__context__  # what broke the connection, which cannot be rolled back either
-                told = first if isinstance(first, psycopg.Error) and first.sqlstate else error.orig
-                raise self._told(told, lost=lost, statement=error.statement or "") from None
+                cause = first if isinstance(first, psycopg.Error) and first.sqlstate else error.orig
+                raise self._translated(cause, lost=lost, statement=error.statement or "") from None
             raise DatabaseError("The database at {} failed: {}.", self.address, type(error).__name__) from None
 
-    def _told(self, error: psycopg.Error, *, lost: bool = False, statement: str = "") -> DatabaseError:
+    def _translated(self, error: psycopg.Error, *, lost: bool = False, statement: str = "") -> DatabaseError:
         state, at = error.sqlstate or _state_at_connect(error), self.address
         said = _first_line(error) if state else self._words(error)
         case = "recovery" if "conflict with recovery" in said else _CASES.get(state)

@@ -107,10 +107,10 @@ class ServiceReading:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about rows that cannot be used as they are, and about sales that are gone."""
-        told = {text: self.counts.get(name, 0) for name, text in FLAWS.items()}
-        told |= {text: self.counts[name] for name, text in LEFT_OUT.items() if name in self.raised}
-        told |= {text: self.since_audit[name] for name, text in SINCE_AUDIT.items()}
-        return tuple(Message(text, count) for text, count in told.items() if count)
+        by_text = {text: self.counts.get(name, 0) for name, text in FLAWS.items()}
+        by_text |= {text: self.counts[name] for name, text in LEFT_OUT.items() if name in self.raised}
+        by_text |= {text: self.since_audit[name] for name, text in SINCE_AUDIT.items()}
+        return tuple(Message(text, count) for text, count in by_text.items() if count)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -230,8 +230,8 @@ _SINCE_AUDIT: Final = f"""
 
 def _changed(found: Mapping[str, sa.Row[Any]], counts: Mapping[str, int]) -> Iterator[str]:
     """Yield a sentence where most rows are read otherwise: other codes of a lookup, another zone, other keys."""
-    told = {"sales": ServiceChange.SALES_CHANGED, "records": ServiceChange.RECORDS_CHANGED}
-    for relation, change in told.items():
+    changed = {"sales": ServiceChange.SALES_CHANGED, "records": ServiceChange.RECORDS_CHANGED}
+    for relation, change in changed.items():
         if found[relation].changed > FEW and found[relation].changed * 2 > counts[relation]:
             yield change.format(found[relation].changed, counts[relation])
 

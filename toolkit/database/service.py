@@ -223,9 +223,9 @@ class Service:
         stored = f"SELECT FROM {read} AS read WHERE {alike}"
         lacking = sa.text(f"SELECT EXISTS (SELECT FROM {rows} AS written WHERE NOT EXISTS ({stored}))")
         if connection.scalar(lacking, given):
-            told = f"{name}: {', '.join(names)}"
+            columns = f"{name}: {', '.join(names)}"
             raise AlreadyThere(
-                Message("The service did not store it as given, perhaps because it is there already ({})", told)
+                Message("The service did not store it as given, perhaps because it is there already ({})", columns)
             )
 
 

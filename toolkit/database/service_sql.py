@@ -48,7 +48,7 @@ class _Column(NamedTuple):
     sql: str
     type: str
     category: str
-    told: str
+    described: str
     may_exclude: bool  # whether it may say that a row does not count: a code, flag, time, range or another row
 
 
@@ -82,7 +82,7 @@ def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -
 
 def _select(connection: Connection, relation: str, table: str | None, holds: Holds | None) -> Iterator[str]:
     columns = [] if table is None else _columns(connection, table)
-    yield from (Message("--   {}", each.told) for each in columns)
+    yield from (Message("--   {}", each.described) for each in columns)
     if table and relation == "records" and holds:
         yield from _keys(connection, table, columns, holds)
     yield "SELECT"
@@ -99,7 +99,7 @@ def _select(connection: Connection, relation: str, table: str | None, holds: Hol
         values.append(f"    {same[0] if len(same) == 1 else 'TODO' if needed else 'NULL'} AS {name}")
     yield ",\n".join(values)
     yield f"FROM {table or 'TODO'}"
-    if kinds := [each.told for each in columns if each.may_exclude]:
+    if kinds := [each.described for each in columns if each.may_exclude]:
         yield Message("-- WHERE: are some rows deleted, cancelled or of another kind? {}", listed(kinds))
     yield ";"
 
@@ -115,10 +115,10 @@ def _columns(connection: Connection, table: str) -> list[_Column]:
         codes = row.labels or _codes(connection, table, row)
         about = "; ".join(filter(None, (row.type, row.key, ", ".join(codes))))
         name, about = (" ".join(text.split()) for text in (row.sql, about))
-        told = Message("{} ({}; may be NULL)" if row.nullable else "{} ({})", name, about)
+        described = Message("{} ({}; may be NULL)" if row.nullable else "{} ({})", name, about)
         dated = row.nullable and (row.category == "D" or row.of_own)
         may_exclude = bool(codes) or dated or row.category in ("B", "R")
-        found.append(_Column(row.sql, row.type, row.category, told, may_exclude))
+        found.append(_Column(row.sql, row.type, row.category, described, may_exclude))
     return found
 
 
@@ -365,7 +365,7 @@ def _unnamed(connection: Connection) -> Iterator[Message]:
             own = table.rpartition(".")[2].strip('"')
             for each in _columns(connection, table):
                 if each.may_exclude and named.isdisjoint((name, each.sql.strip('"')) for name in ("", own)):
-                    yield Message("{}: {}", table, each.told)
+                    yield Message("{}: {}", table, each.described)
 
 
 def _writing(connection: Connection) -> Iterator[Message]:

@@ -334,8 +334,8 @@ class EmbeddedServer:
         """Return the error that it failed, with the end of its log."""
         log = home / self.folder / "log"
         text = log.read_text("utf-8", "replace") if log.exists() else "(there is none)"
-        told = Message("{} in {}. The end of its log {}:", f"{self.name} {how}", home, log)
-        return EmbeddedServiceError("{}\n{}", told, "\n".join(text.strip().splitlines()[-3:]))
+        heading = Message("{} in {}. The end of its log {}:", f"{self.name} {how}", home, log)
+        return EmbeddedServiceError("{}\n{}", heading, "\n".join(text.strip().splitlines()[-3:]))
 
 
 def prepare(home: Path) -> None:
@@ -380,10 +380,10 @@ def explained(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        path, told = error.filename or home, error.strerror or error
+        path, reason = error.filename or home, error.strerror or error
         raise EmbeddedServiceError(
             "The embedded services cannot use {}: {}. Set TOOLKIT_HOME to a folder on this machine that you may "
             "write to.",
             path,
-            told,
+            reason,
         ) from None

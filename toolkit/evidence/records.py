@@ -90,7 +90,7 @@ class EvidenceRecord:
         )
 
     @property
-    def told_state(self) -> str:
+    def shown_state(self) -> str:
         """The state in words: a withdrawn record is withdrawn, whatever its file is."""
         known = self.withdrawal is not None or self.evidence_type in KIND_OF
         return str(self.state if known else Reason.TYPE_UNKNOWN)

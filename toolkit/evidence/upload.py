@@ -106,8 +106,8 @@ def read_credentials(path: Path) -> Iterator[Numbered]:
                     try:
                         yield number, CredentialsLine.model_validate_json(text, by_alias=True, by_name=False)
                     except ValidationError as error:
-                        told = _NO_OBJECT if not error.errors()[0]["loc"] else InvalidFields(invalid_fields(error))
-                        raise UnreadableFile("{}, line {}: {}", path, number, told.args[0]) from None
+                        reason = InvalidFields(invalid_fields(error)) if error.errors()[0]["loc"] else _NO_OBJECT
+                        raise UnreadableFile("{}, line {}: {}", path, number, reason.args[0]) from None
     except OSError as error:
         raise UnreadableFile("{} cannot be read: {}.", path, error.strerror) from None
 

@@ -130,8 +130,8 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
             sale_id: Annotated[str, Depends(sale_id_of)],
         ) -> Response:
             access = access_of(bearer, settings)
-            told = await workers.run(lambda: sale_gate(backend.database, backend.bucket, sale_id, access))
-            return answer(200, body.model_validate(told))
+            gate = await workers.run(lambda: sale_gate(backend.database, backend.bucket, sale_id, access))
+            return answer(200, body.model_validate(gate))
 
         return tell
 

@@ -31,7 +31,7 @@ from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, client_headings
 from toolkit.intake.registration import REFUSALS, refusal
 from toolkit.intake.results import FileLoaded, LoadResult, Outputs
-from toolkit.intake.sources import Chunk, TableSource, source_of, told_apart
+from toolkit.intake.sources import Chunk, TableSource, distinct, source_of
 from toolkit.intake.tables import Table
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message
@@ -75,7 +75,7 @@ def load_clients(
             unreadable.append(error)
     loaded: list[FileLoaded] = []
     taken: set[str] = set()
-    for source in told_apart(sources):
+    for source in distinct(sources):
         try:
             table = Table(source, known, sheet)
         except UnreadableFile as error:

@@ -164,7 +164,7 @@ class Outputs(AbstractContextManager["Outputs"]):
         if not len(chunk):
             return
         errors = [invalid[line] for line in chunk.lines.tolist()]
-        line, why = pa.array(chunk.lines).cast(pa.string()), self._told(errors, str)
+        line, why = pa.array(chunk.lines).cast(pa.string()), self._reasons(errors, str)
         wrong: defaultdict[int | None, Mask] = defaultdict(lambda: np.zeros(len(chunk), dtype=bool))
         for row, found in enumerate(errors):
             for error in found:
@@ -183,10 +183,10 @@ class Outputs(AbstractContextManager["Outputs"]):
                 )
                 for place, column in enumerate(chunk.columns)
             ]
-            told = Cells(self._told(errors, self._language.tell), style=Style.WRAPPED)
-            workbook.add([told, Cells(line, Form.NUMBER), *cells])
+            reasons = Cells(self._reasons(errors, self._language.tell), style=Style.WRAPPED)
+            workbook.add([reasons, Cells(line, Form.NUMBER), *cells])
 
-    def _told(self, errors: Sequence[Sequence[InvalidField]], say: Callable[[str], str]) -> pa.StringArray:
+    def _reasons(self, errors: Sequence[Sequence[InvalidField]], say: Callable[[str], str]) -> pa.StringArray:
         """Return the errors of each row in one text, under the headings of the source."""
         say = cache(say)
         headings = {field: self._headings[position] for field, position in self._fields.items()}

@@ -152,22 +152,22 @@ def source_of(path: Path) -> TableSource:
         raise UnreadableFile("{}: cannot be read: {}.", path, error.strerror) from None
     if head.startswith(_GZIP):
         raise UnreadableFile("{}: is compressed; unpack it first.", path)
-    return TableSource(path, _told(path.name), workbook=head in (_ZIP, _OLE))
+    return TableSource(path, _utf8(path.name), workbook=head in (_ZIP, _OLE))
 
 
-def _told(name: str) -> str:
+def _utf8(name: str) -> str:
     """Return the name of a file as every database and output can hold it, whatever its bytes are."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def told_apart(sources: Iterable[TableSource]) -> list[TableSource]:
+def distinct(sources: Iterable[TableSource]) -> list[TableSource]:
     """Return each source once; of files with the same name, as many folders as it takes are part of it."""
     found = list({source.path.resolve(): source for source in sources}.values())
     places = [(source.path.parent.resolve() / source.path.name).parts for source in found]
     for depth in range(2, max(map(len, places), default=0)):
         named = Counter(source.flat_name for source in found)
         found = [
-            replace(source, name=_told("/".join(place[-depth:]))) if named[source.flat_name] > 1 else source
+            replace(source, name=_utf8("/".join(place[-depth:]))) if named[source.flat_name] > 1 else source
             for source, place in zip(found, places, strict=True)
         ]
     return found

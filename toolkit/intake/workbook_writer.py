@@ -127,7 +127,7 @@ def _parts(
             titles += f'<definedName name="_xlnm.Print_Titles" localSheetId="{at - 1}">{printed}</definedName>'
     titles = titles and f"<definedNames>{titles}</definedNames>"
     created = created and f'<dcterms:created xsi:type="dcterms:W3CDTF">{created}</dcterms:created>'
-    for part, template, told in (
+    for part, template, filled in (
         ("xl/workbook.xml", "workbook.xml", {"sheets": listed, "titles": titles}),
         ("xl/styles.xml", "styles.xml", {"day": day}),
         ("xl/_rels/workbook.xml.rels", "workbook.xml.rels", {"sheets": targets}),
@@ -135,7 +135,7 @@ def _parts(
         ("_rels/.rels", "package.rels", {}),
         ("[Content_Types].xml", "content_types.xml", {"sheets": types}),
     ):
-        yield part, Template((_TEMPLATES / template).read_text("utf-8")).substitute(told)
+        yield part, Template((_TEMPLATES / template).read_text("utf-8")).substitute(filled)
 
 
 def _quoted(name: str) -> str:
@@ -320,10 +320,10 @@ def _heights(columns: Sequence[Cells], widths: Sequence[float]) -> str | pa.Stri
         lines = np.maximum(lines, np.bincount(pc.list_parent_indices(parts), taken))
     if lines.max() == 1:
         return '">'
-    told = pc.binary_join_element_wise(
+    heights = pc.binary_join_element_wise(
         '" ht="', pc.cast(pa.array(np.minimum(lines * 15, 409).astype(np.int64)), pa.string()), ""
     )
-    return pc.binary_join_element_wise(told, '" customHeight="1">', "")
+    return pc.binary_join_element_wise(heights, '" customHeight="1">', "")
 
 
 def _column(cells: Sequence[str | int | None], style: Style) -> Cells:

@@ -90,8 +90,8 @@ class Notice:
         """Return subject and body in this language."""
         due, number = self.logical_date.astimezone(zone), len(self.content.get("dates", ()))
         values = {**self.content, "job": self.job, "number": number, "due": language.moment(due, zone)}
-        told = [text for part, text in SENTENCES.items() if self.content.get(part) not in (None, "")]
-        subject, *lines = (language.text(each).format(**values) for each in (self.kind.text, *told))
+        sentences = [text for part, text in SENTENCES.items() if self.content.get(part) not in (None, "")]
+        subject, *lines = (language.text(each).format(**values) for each in (self.kind.text, *sentences))
         more = f"toolkit job history {self.job}@{due.isoformat(timespec='minutes')}"
         return subject, "\n".join([f"{subject}.", *lines, more, ""])
 
@@ -145,8 +145,8 @@ class NoticeSettings:
 
     def notices(self, job: str, date: datetime, kind: NoticeKind, content: Mapping[str, Any]) -> list[Notice]:
         """Return one notice for each channel."""
-        told = {**content, "host": socket.gethostname()}
-        return [Notice(job, date, kind, channel, told) for channel in self.channels]
+        of_host = {**content, "host": socket.gethostname()}
+        return [Notice(job, date, kind, channel, of_host) for channel in self.channels]
 
     def deliver(self, notice: Notice, id_: UUID) -> str | None:
         """Deliver a notice; return the problem, without any address or text of others."""
@@ -155,8 +155,8 @@ class NoticeSettings:
             with Mailer(self) as mailer:
                 return mailer.send(id_, self.recipients, subject, body)
         date = notice.logical_date.astimezone(self.zone).isoformat()
-        told = {"id": str(id_), "kind": notice.kind, "job": notice.job, "logicalDate": date}
-        document = {**told, **notice.content, "subject": subject, "text": body}
+        envelope = {"id": str(id_), "kind": notice.kind, "job": notice.job, "logicalDate": date}
+        document = {**envelope, **notice.content, "subject": subject, "text": body}
         return post_signed(self.url or "", self.secret, document)
 
 
@@ -257,10 +257,10 @@ def is_webhook(url: str) -> bool:
 
 def put_notices(connection: Connection, notices: Sequence[Notice]) -> None:
     """Write notices; good news only where the last that this channel was told about the job was none."""
-    told = job_notices.c
+    columns = job_notices.c
     for notice in notices:
-        before = sa.select(told.kind).where(told.job == notice.job, told.channel == notice.channel)
-        last = connection.scalar(before.order_by(told.created_at.desc(), told.id.desc()).limit(1))
+        before = sa.select(columns.kind).where(columns.job == notice.job, columns.channel == notice.channel)
+        last = connection.scalar(before.order_by(columns.created_at.desc(), columns.id.desc()).limit(1))
         if notice.kind is not NoticeKind.RECOVERED or last not in {None, NoticeKind.RECOVERED}:
             row = asdict(notice) | {"id": new_id(), "created_at": database_of(connection).clock(), "tries": 0}
             connection.execute(sa.insert(job_notices).values(row))
@@ -268,10 +268,10 @@ def put_notices(connection: Connection, notices: Sequence[Notice]) -> None:
 
 def deliver_notices(database: Database, settings: NoticeSettings, warn: Callable[[str], None]) -> None:
     """Deliver the notices that wait, the oldest first."""
-    told = job_notices.c
-    waits = told.delivered_at.is_(None) & (told.tries < _MOST_TRIES) & told.channel.in_(settings.channels)
+    columns = job_notices.c
+    waits = columns.delivered_at.is_(None) & (columns.tries < _MOST_TRIES) & columns.channel.in_(settings.channels)
     for found in _notices(database, waits):
-        mine = sa.select(job_notices).where(waits, told.id == found.id).with_for_update(skip_locked=True)
+        mine = sa.select(job_notices).where(waits, columns.id == found.id).with_for_update(skip_locked=True)
         with database.transaction() as connection:
             row = connection.execute(mine).one_or_none()
             if row is None:  # another start delivers it, or did
@@ -280,7 +280,7 @@ def deliver_notices(database: Database, settings: NoticeSettings, warn: Callable
             problem = settings.deliver(notice, row.id)
             tried = {"tries": row.tries + 1, "problem": problem}
             tried |= {"delivered_at": database.clock()} if problem in {None, PARTLY} else {}
-            connection.execute(sa.update(job_notices).where(told.id == row.id).values(tried))
+            connection.execute(sa.update(job_notices).where(columns.id == row.id).values(tried))
         if problem:
             again = " to all" if problem == PARTLY else ", and is tried again"
             warn(f"The notice by {row.channel} could not be delivered{again}: {problem}.")

@@ -145,7 +145,7 @@ def notify_partners(kit: Kit, *, within: int = 3) -> Shown[list[PartnerTold]]:
         raise SettingsError("TOOLKIT_SMTP_HOST must name the mail server: partners have e-mail addresses")
     audit = kit.last_audit()
     audit.verify()
-    told: list[PartnerTold] = []
+    notified: list[PartnerTold] = []
     standing, unknown = _standing(replace(audit, threads=1), [*addresses], within)  # its session ends here
     with Mailer(settings) as mailer:
         every = [
@@ -156,33 +156,33 @@ def notify_partners(kit: Kit, *, within: int = 3) -> Shown[list[PartnerTold]]:
         kit.progress.begin("Telling partners", len(waiting), "partners")
         for each, own in zip(waiting.values(), audit.each_partner([*waiting]), strict=True):
             done = each.tell(*each.made(own))
-            told += [done] if done is not None else []
+            notified += [done] if done is not None else []
             kit.progress.advance(1)
         kit.progress.end()
-    return _shown(told, unknown)
+    return _shown(notified, unknown)
 
 
 def _standing(audit: Audit, partners: Sequence[str], within: int) -> tuple[dict[str, pa.Table], list[str]]:
     """Return the findings that each of these has to mend, where it has any, and those that no sale names."""
     found = audit.sql(_STANDING, partners, sorted(STANDING), NOT_TOLD_TO_PARTNERS, within)
-    told = found.drop_columns(["partner"])
-    by_partner = {name: told.filter(pc.equal(found["partner"], name)) for name in partners}
+    findings = found.drop_columns(["partner"])
+    by_partner = {name: findings.filter(pc.equal(found["partner"], name)) for name in partners}
     return {name: own for name, own in by_partner.items() if len(own)}, sorted({*partners} - {*audit.partners})
 
 
-def _shown(told: list[PartnerTold], unknown: list[str]) -> Shown[list[PartnerTold]]:
+def _shown(notified: list[PartnerTold], unknown: list[str]) -> Shown[list[PartnerTold]]:
     """Show what became of each partner, and the names in the file of addresses that no sale has."""
     columns = ["partner", "findings", "new", "due", "overdue", "problem"]
-    rows = [(each.partner, each.findings, *each.stages.values(), each.problem or "") for each in told]
+    rows = [(each.partner, each.findings, *each.stages.values(), each.problem or "") for each in notified]
     parts = [table("Partners with something to be told", columns, rows)]
     for name in unknown:
         parts.append(remark("note", Message("no sale names the partner {!r}; names are as in the sales", name)))
-    untold = sum(each.problem is not None for each in told)
+    untold = sum(each.problem is not None for each in notified)
     if untold:
         text = Message("{} could not be told at every address; the next start tries again where it helps", untold)
         parts.append(remark("note", text))
     document = {"told": [dict(zip(columns, row, strict=True)) for row in rows], "untold": untold}
-    return Shown(told, parts, document | {"unknown": unknown}, untold > 0)
+    return Shown(notified, parts, document | {"unknown": unknown}, untold > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,21 +244,21 @@ class _Telling:
             later = [stage for stage in self.standing["stage"].to_pylist() if stage != Stage.NEW]
             for stage in [*later, *(stage for stage in news.values() if stage == Stage.NEW)]:
                 done.stages[stage] += 1
-            hashes, done.problem = self._deliver(row.id, done, files, page)
+            sums, done.problem = self._deliver(row.id, done, files, page)
             now = stamp(connection)
             tried = {"tries": row.tries + 1, "problem": done.problem}
             delivered = done.problem in {None, PARTLY}
             tried |= {"delivered_at": now} if delivered else {}
             connection.execute(sa.update(partner_notices).where(partner_notices.c.id == row.id).values(tried))
             if delivered:
-                told_of = sa.func.unnest(sa.cast([*news], sa.ARRAY(sa.Uuid(as_uuid=False))))
+                finding_ids = sa.func.unnest(sa.cast([*news], sa.ARRAY(sa.Uuid(as_uuid=False))))
                 stages = sa.func.unnest(sa.cast([*news.values()], sa.ARRAY(sa.Text)))
-                rows = sa.select(sa.literal(row.id), told_of, stages)  # one statement, however many they are
+                rows = sa.select(sa.literal(row.id), finding_ids, stages)  # one statement, however many they are
                 connection.execute(
                     sa.insert(told_findings).from_select(["notice_id", "finding_id", "stage"], rows)
                 )
-                told = {"notice": str(row.id), "partner": self.partner, "files": hashes, "findings": done.findings}
-                record_event(connection, CustodyEvent.PARTNER_TOLD, now, told)
+                detail = {"notice": str(row.id), "partner": self.partner, "files": sums, "findings": done.findings}
+                record_event(connection, CustodyEvent.PARTNER_TOLD, now, detail)
         return done
 
     def _news(self, connection: sa.Connection) -> dict[str, Stage]:
@@ -282,8 +282,8 @@ class _Telling:
     @property
     def _waiting(self) -> sa.Select[Any]:
         """The notice of the day, while it is not delivered."""
-        told, today = partner_notices.c, self.kit.today()
-        mine = told.partner == self.partner, told.day == today, told.delivered_at.is_(None)
+        columns, today = partner_notices.c, self.kit.today()
+        mine = columns.partner == self.partner, columns.day == today, columns.delivered_at.is_(None)
         return sa.select(partner_notices).where(*mine)
 
     def _deliver(
@@ -291,7 +291,7 @@ class _Telling:
     ) -> tuple[dict[str, str], str | None]:
         """Deliver by each of the partner's channels; the hashes of the files, and the first problem."""
         problems: list[str | None] = []
-        hashes = {name.rpartition(".")[2]: sha256(content).hexdigest() for name, content in files.items()}
+        sums = {name.rpartition(".")[2]: sha256(content).hexdigest() for name, content in files.items()}
         subject, text = self._text(done)
         if files:
             problems.append(self.mailer.send(id_, self.address.mail, subject, text, files))
@@ -300,10 +300,10 @@ class _Telling:
             document["asOf"] = self.facts.as_of.isoformat()
             document |= {str(stage): number for stage, number in done.stages.items()}
             document |= page | {"subject": subject, "text": text}
-            hashes["webhook"] = sha256(document_bytes(document)).hexdigest()
+            sums["webhook"] = sha256(document_bytes(document)).hexdigest()
             problems.append(post_signed(self.address.webhook, self.address.secret(self.place), document))
         problems.sort(key=lambda each: each == PARTLY)
-        return hashes, next(filter(None, problems), None)
+        return sums, next(filter(None, problems), None)
 
     def _text(self, done: PartnerTold) -> tuple[str, str]:
         spoken = self.language

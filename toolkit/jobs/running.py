@@ -174,8 +174,8 @@ class Runner(ABC):
         """Note what was missed or died, deliver notices, delete old files."""
         database = self.kit.database
         for job in self.jobs.values():
-            told = "was missed: nobody started it", "failed: its process was killed"
-            for how, dates in zip(told, watch_job(database, job, self.notices), strict=True):
+            troubles = "was missed: nobody started it", "failed: its process was killed"
+            for how, dates in zip(troubles, watch_job(database, job, self.notices), strict=True):
                 for date in dates:
                     self.log(f"{job.name}, due {run_folder(self.out, job, date).name}, {how}", level="warning")
             oldest = database.clock() - timedelta(days=job.keep_days)
@@ -187,9 +187,9 @@ class Runner(ABC):
 
     def log(self, message: str, *, level: str = "", place: str = "", step: str = "") -> None:
         """Write one line on stderr."""
-        told = " ".join(each for each in (f"{self.kit.clock():%Y-%m-%dT%H:%M:%SZ}", place, step) if each)
+        prefix = " ".join(each for each in (f"{self.kit.clock():%Y-%m-%dT%H:%M:%SZ}", place, step) if each)
         mark = f"{level}: " if level else ""
-        click.echo(f"{told}: {mark}{' '.join(message.split())}", err=True)
+        click.echo(f"{prefix}: {mark}{' '.join(message.split())}", err=True)
 
 
 @dataclass
@@ -314,8 +314,8 @@ class JobRun:
                 shutil.rmtree(earlier, ignore_errors=True)
             part.rename(final)
         self._failed = {}
-        told = ", ".join(f"{number} {name}" for name, number in counts.items() if "." not in name)
-        log(f"done in {(now - started).total_seconds():.1f} s" + f": {told}" * bool(told))
+        numbers = ", ".join(f"{number} {name}" for name, number in counts.items() if "." not in name)
+        log(f"done in {(now - started).total_seconds():.1f} s" + f": {numbers}" * bool(numbers))
         return done
 
     def _good_news(self) -> list[Notice]:
@@ -381,8 +381,8 @@ def failure_of(error: BaseException) -> tuple[str, str]:
         raised = getattr(error, "cell_error", None)  # what a notebook's cell raised
         name = raised if raised is not None and hasattr(errors, raised) else type(error).__name__
         return sub(r"(?<!^)(?=[A-Z])", "_", name).upper(), str(error)
-    told = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
-    return "UNEXPECTED", f"An error that the toolkit does not know: {told}."
+    kind = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
+    return "UNEXPECTED", f"An error that the toolkit does not know: {kind}."
 
 
 def _numbers(document: Mapping[str, Any]) -> dict[str, int]:

@@ -165,12 +165,12 @@ def watch_job(database: Database, job: Job, notices: NoticeSettings) -> tuple[li
         )
         failed = ended(RunStatus.FAILED, now, **_DIED)
         died = sorted(connection.scalars(gone.values(failed).returning(runs.logical_date)))
-        told: list[tuple[datetime, NoticeKind, dict[str, Any]]] = [
+        troubles: list[tuple[datetime, NoticeKind, dict[str, Any]]] = [
             (each, NoticeKind.FAILED, {"code": _DIED["failure"]}) for each in died
         ]
         if missed:
-            told.insert(0, (missed[-1], NoticeKind.MISSED, {"dates": [each.isoformat() for each in missed]}))
-        for date, kind, content in told:
+            troubles.insert(0, (missed[-1], NoticeKind.MISSED, {"dates": [each.isoformat() for each in missed]}))
+        for date, kind, content in troubles:
             put_notices(connection, notices.notices(job.name, date, kind, content))
     return missed, died
 
@@ -228,9 +228,9 @@ def job_history(kit: Services, *, job: str = "nightly", runs: int = 60) -> Shown
     found, zone = runs_of(kit.database, job.strip() or None, runs), kit.settings.timezone
     facts = {status.value: sum(run.status == status for run in found) for status in RunStatus}
     if not found:
-        told = Message("Nothing ran yet. A scheduler starts jobs: toolkit job --help")
-        told = Message("{} never ran; see: toolkit job list", job.strip()) if job.strip() else told
-        return Shown(found, [say(told)], {"runs": []})
+        message = Message("Nothing ran yet. A scheduler starts jobs: toolkit job --help")
+        message = Message("{} never ran; see: toolkit job list", job.strip()) if job.strip() else message
+        return Shown(found, [say(message)], {"runs": []})
     rows = []
     for run in found:
         open_ = open_sales(counts_of(run.steps)).get("open", "")

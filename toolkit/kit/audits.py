@@ -38,7 +38,7 @@ from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON, section
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.page import charts
 from toolkit.reports.reading import read_audited
-from toolkit.reports.report import DEFAULT_FORMATS, List, Report, iso_exact, partner_folder, told_detail, tuples
+from toolkit.reports.report import DEFAULT_FORMATS, List, Report, iso_exact, partner_folder, tuples, worded_detail
 from toolkit.settings import expanded
 
 if TYPE_CHECKING:
@@ -195,8 +195,8 @@ class AuditResult:
                 written += write(theirs, place / "partners" / partner_folder(name))
                 progress.advance(1)
             progress.end()
-        told = self._report(result)
-        parts = [say(f"{headline(told)}.", aside=True), *_notes(told)]
+        report = self._report(result)
+        parts = [say(f"{headline(report)}.", aside=True), *_notes(report)]
         numbers = pick_camel(result, "sales", "compliant", "incomplete", "conflict")
         listed = replace(links("The report", written), text="\n".join(map(str, written)))
         return Shown(written, [listed, *parts], numbers, result.open > 0, written)
@@ -345,13 +345,13 @@ def shown_changes(found: FindingChanges, zone: ZoneInfo) -> Shown[FindingChanges
     }
     parts = [figures(Message("Findings from {} to {}", start, readable(found.end, zone)), facts)]
     if found.first:
-        told = Message("no audit had been made by {}, so that every finding counts as new", start)
-        parts.append(remark("note", told))
+        note = Message("no audit had been made by {}, so that every finding counts as new", start)
+        parts.append(remark("note", note))
     if gone := len(found.without_sale):
-        told = Message(
+        note = Message(
             "{} of the resolved findings ended because their sale is gone: toolkit explain SALE_GONE", gone
         )
-        parts.append(remark("note", told))
+        parts.append(remark("note", note))
     recent = by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)]
     days = [(on_day(row.day), int(row.present), int(row.came), int(row.went)) for row in tuples(recent)]
     parts.append(table("The last two weeks", ["day", "findings", "came", "went"], days))
@@ -375,7 +375,7 @@ def shown_file_findings(audit: Audit, zone: ZoneInfo) -> Shown[Sequence[dict[str
             each["problem"],
             ", ".join(each["sales"] or each["folders"]),
             _(CODES[each["problem"]].meaning),
-            told_detail(each["detail"], current_language(), zone),
+            worded_detail(each["detail"], current_language(), zone),
         )
         for each in found
     ]
@@ -399,9 +399,9 @@ def shown_waivers(waivers: Sequence[Waiver], today: date, zone: ZoneInfo) -> Sho
     rows = []
     for each in waivers:
         about = {"sale": each.sale_id, "partner": each.partner, "code": each.code}
-        told = ", ".join(f"{_(name)} {value}" for name, value in about.items() if value)
+        subject = ", ".join(f"{_(name)} {value}" for name, value in about.items() if value)
         held = each.id, _(each.state(today)), each.start, each.end
-        rows.append((*held, told, each.reason, each.owner, each.approved_by))
+        rows.append((*held, subject, each.reason, each.owner, each.approved_by))
     parts = [table("Waivers", columns, rows)]
     parts += [
         remark("note", Message("{} ends in {}; its findings are back then", each.id, counted(left, "day")))
@@ -425,7 +425,7 @@ def shown_answers(kept: Sequence[Row[Any]], zone: ZoneInfo) -> Shown[Sequence[Ro
 def shown_answers_loaded(loaded: AnswersLoaded, name: str) -> Shown[AnswersLoaded]:
     """Show the answers that a file brought."""
     facts = {"not known before": loaded.new, "unchanged": loaded.unchanged, "rejected": len(loaded.rejected)}
-    told, rejected = of_rejected(loaded.rejected, loaded.rejected_files)
-    parts = [figures(Message("{}: {}", name, counted(loaded.rows, "answer")), facts), *told]
+    lines, rejected = of_rejected(loaded.rejected, loaded.rejected_files)
+    parts = [figures(Message("{}: {}", name, counted(loaded.rows, "answer")), facts), *lines]
     document = pick_camel(loaded, "rows", "new", "unchanged") | rejected
     return Shown(loaded, parts, document, bool(loaded.rejected))

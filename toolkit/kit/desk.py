@@ -110,9 +110,9 @@ class ReviewDesk:
             except (InvalidInput, ReviewRefused) as error:
                 rejected[line] = (InvalidField("evidenceId", error.message),)
         files = found.hand_back(rejected, None if out is None else self._kit.path(out), current_language())
-        told, document = of_rejected(rejected, files)
+        lines, document = of_rejected(rejected, files)
         facts = {"kept": kept, "rejected": len(rejected)}
-        parts = [figures(Message("{}: {}", path.name, counted(kept + len(rejected), "review")), facts), *told]
+        parts = [figures(Message("{}: {}", path.name, counted(kept + len(rejected), "review")), facts), *lines]
         return Shown(kept, parts, {"rows": kept + len(rejected), "kept": kept, **document}, bool(rejected), files)
 
     def _kept(self, evidence_id: UUID, answers: Mapping[str, str | None], comment: str | None) -> Reviewed:
@@ -148,7 +148,7 @@ class ReviewDesk:
         self.show(box)
         return empty
 
-    def show(self, box: Any, told: str = "") -> None:
+    def show(self, box: Any, said: str = "") -> None:
         """Show the next file beside its sale and its questions, and above it what became of the one before.
 
         Tab goes to the next question, and the first letter of an answer is enough.
@@ -158,7 +158,7 @@ class ReviewDesk:
         shown = self.next()
         turns = shown.result
         if not turns:
-            box.children = [HTML(_paragraph(told)), *(HTML(part.html) for part in shown.parts)]
+            box.children = [HTML(_paragraph(said)), *(HTML(part.html) for part in shown.parts)]
             return
         turn, wrong = turns[0], HTML()
         words = [_(text) for text in MARKS.values()]
@@ -191,7 +191,7 @@ class ReviewDesk:
             VBox([sale, *asked, comment, button, wrong], layout={"flex": "0 1 29em"}),
         ]
         looks = {"flex_flow": "row wrap", "align_items": "flex-start", "grid_gap": "1em"}
-        box.children = [HTML(_paragraph(told)), HTML(_paragraph(heading, "h3")), Box(beside, layout=looks)]
+        box.children = [HTML(_paragraph(said)), HTML(_paragraph(heading, "h3")), Box(beside, layout=looks)]
         first = next(iter(questions.values()))
         for seconds in _DRAWN_AFTER:
             Timer(seconds, lambda: first.value or first.focus()).start()
@@ -254,10 +254,10 @@ def _shown_turns(
     parts = [table("Files before you", columns, rows), *sales]
     parts.append(table("Questions", ["id", "question"], asked.items()))
     if path is None:
-        told = Message(
+        note = Message(
             "hear or see a file by: toolkit evidence link EVIDENCE_ID --reason review --by {}", quote(reviewer)
         )
-        parts.append(remark("note", told))
+        parts.append(remark("note", note))
     else:
         parts.append(links("to be filled in", [path]))
     document = [

@@ -82,8 +82,8 @@ def write_dossier(
                 "about": {"title": say("What this shows, and what it does not"), "sentences": about},
             }
             typeset("dossier.typ", content, language, parts["dossier.pdf"], made_at)
-            told = json.dumps(document, ensure_ascii=False, indent=1, default=json_text)
-            parts["sale.json"].write_text(told + "\n", "utf-8")
+            text = json.dumps(document, ensure_ascii=False, indent=1, default=json_text)
+            parts["sale.json"].write_text(text + "\n", "utf-8")
             lines = [title, as_of, "", *(f"{name}: {value}" for name, value in facts.items()), "", *about]
             parts["README.txt"].write_text("\n".join(lines) + "\n", "utf-8")
             parts |= files
@@ -154,8 +154,8 @@ def _proofs(kit: Services, case: SaleCase, shown: set[str], folder: Path) -> dic
     """
     kit.seal_if_possible()
     with kit.database.transaction() as connection:
-        told = {event.id: with_key(connection, event) for event, _ in case.timeline}
-        proven = [(event, prove(connection, event.id)) for event in told.values()]
+        events = {event.id: with_key(connection, event) for event, _ in case.timeline}
+        proven = [(event, prove(connection, event.id)) for event in events.values()]
     files = {}
     for event, proof in proven:
         beside = {} if proof is None else {**bundle(*proof), **opened(proof[0], event, kit.log_keys, shown)}

@@ -67,8 +67,8 @@ def _details(facts: Facts) -> Iterator[tuple[str, object]]:
     known, newest = facts["schema"], facts["newestSchema"]
     schema = Message("{} (the newest)" if known == newest else "{} (needed: {})", known, newest)
     there = {name: facts[name] for name in ("data", "log") if facts[name] and os.access(facts[name], os.F_OK)}
-    told = {"at": facts["address"], **there, "schema": known and schema, "replica": facts["replica"]}
-    yield from ((name, value) for name, value in (told | {"problem": facts["problem"]}).items() if value)
+    shown = {"at": facts["address"], **there, "schema": known and schema, "replica": facts["replica"]}
+    yield from ((name, value) for name, value in (shown | {"problem": facts["problem"]}).items() if value)
 
 
 def _embedded(settings: Settings, service: EmbeddedServer, running: Running | None) -> Facts:

@@ -341,8 +341,8 @@ class Privacy:
             found = replay(kit.database, kit.bucket, self.ledger)
             kit.seal_if_possible()
         number = counted(len(found), "erasure")
-        told = Message("{} would be carried out again" if dry_run else "{} carried out again", number)
-        parts: list[Part] = [say(told)]
+        message = Message("{} would be carried out again" if dry_run else "{} carried out again", number)
+        parts: list[Part] = [say(message)]
         if not self.ledger.exists():
             parts.append(
                 say(Message("There is no ledger at {}: nothing was erased yet, or it was lost.", self.ledger))

@@ -76,8 +76,8 @@ def operation(call: Callable[P, R]) -> Callable[P, R]:
             with files_for_owner_and_group(args[0].environ):  # type: ignore[attr-defined]
                 return call(*args, **given)
         except OSError as error:
-            told = "{}: {}" if error.filename else "{}"
-            raise InvalidInput(told, error.strerror or error, error.filename2 or error.filename) from error
+            template = "{}: {}" if error.filename else "{}"
+            raise InvalidInput(template, error.strerror or error, error.filename2 or error.filename) from error
 
     return wrapped
 

@@ -128,8 +128,8 @@ def shown_sales(loaded: SalesLoaded, name: str) -> Shown[SalesLoaded]:
         "that differ and were not written": len(loaded.differing),
     }
     parts = [figures(Message("{}: {}", name, counted(loaded.rows, "sale")), facts)]
-    told, rejected = of_rejected(loaded.rejected, loaded.rejected_files)
-    parts += told
+    lines, rejected = of_rejected(loaded.rejected, loaded.rejected_files)
+    parts += lines
     if loaded.differing:
         differing = [
             (each.line, each.sale_id, ", ".join(each.fields) or _("is not in the service's sales"))
@@ -226,10 +226,10 @@ def shown_sync(synced: Synced, *, inventory: bool) -> Shown[Synced]:
         parts.append(remark("note", Message("the oldest part of the listing is of {}", since or "never")))
     if synced.lacking:
         lacking = counted(synced.lacking, "object")
-        told = Message(
+        note = Message(
             "the inventory lacks {} written days before it: it tells of a part of the bucket only", lacking
         )
-        parts.append(remark("note", told))
+        parts.append(remark("note", note))
     document = {
         **pick_camel(synced, "full", "listed", "appeared", "changed", "vanished", "examined", "asked", "lacking"),
         "archived": len(synced.archived),
@@ -283,14 +283,14 @@ def shown_completion(done: Completion, zone: ZoneInfo) -> Shown[Completion]:
     document: dict[str, Any] = {"saleId": done.sale_id, "completed": completed}
     document |= pick_camel(done, "already", "completed_at")
     if done.completed_at is not None:
-        told = Message("{}: completed", done.sale_id)
+        message = Message("{}: completed", done.sale_id)
         if done.already:
-            told = Message("{}: was completed before, at {}", done.sale_id, readable(done.completed_at, zone))
-        parts.append(say(told))
+            message = Message("{}: was completed before, at {}", done.sale_id, readable(done.completed_at, zone))
+        parts.append(say(message))
     if verdict is not None:
         if not completed:
-            told = Message("{} cannot be completed, its status is {}", done.sale_id, _(verdict.status))
-            parts.append(remark("toolkit", told))
+            message = Message("{} cannot be completed, its status is {}", done.sale_id, _(verdict.status))
+            parts.append(remark("toolkit", message))
             why = [Message("  {} is missing: {}", piece.evidence_type, piece.reason) for piece in verdict.missing]
             why += [Message("  {}: {}", problem, _(CODES[problem].meaning)) for problem in verdict.problems]
             parts += [say(each, aside=True) for each in why]

@@ -105,8 +105,8 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
 
 
 def _outcome(look: Row[Any]) -> str:
-    told = f"{_('failed')}: {', '.join(look.failures)}" if look.failures else _("passed")
-    return told if look.current else f"{told} ({_('an earlier version')})"
+    outcome = f"{_('failed')}: {', '.join(look.failures)}" if look.failures else _("passed")
+    return outcome if look.current else f"{outcome} ({_('an earlier version')})"
 
 
 def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _record_document(record: EvidenceRecord) -> dict[str, Any]:
     file, taken = record.file, record.withdrawal
     return {
         **pick_camel(record, "id", "evidence_type"),
-        "state": record.told_state,
+        "state": record.shown_state,
         **pick_camel(record, "requested_by", "account", "partner", "requested_at", "expires_at"),
         "file": file
         and pick_camel(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
@@ -166,7 +166,7 @@ def _record_rows(records: Iterable[EvidenceRecord], zone: ZoneInfo, *, unmasked:
     return [
         (
             each.evidence_type,
-            each.told_state,
+            each.shown_state,
             "; ".join([*([each.object_key] if unmasked else []), *_file_facts(each)]),
             readable(each.requested_at, zone),
             _requester(each),

@@ -84,16 +84,16 @@ def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
         return Part(f"<p><b>{escape(heading)}</b>: {_('none')}</p>", f"\n{heading}: {_('none')}")
     total, shown, names = max(total, len(cells)), rows[:IN_A_NOTEBOOK], [_(name) for name in columns]
     number = _number(len(shown), total)
-    told = [f"\n{heading} ({_cell(total)})", *(f"  {line}" for line in aligned([names, *cells[:AS_TEXT]]))]
+    lines = [f"\n{heading} ({_cell(total)})", *(f"  {line}" for line in aligned([names, *cells[:AS_TEXT]]))]
     if total > AS_TEXT:
-        told.append(_(Message("... and {:,} more; --json lists all of them", total - AS_TEXT)))
-    return Part(_html(f"{heading} ({number})", names, shown, ' class="sortable texts"'), "\n".join(told))
+        lines.append(_(Message("... and {:,} more; --json lists all of them", total - AS_TEXT)))
+    return Part(_html(f"{heading} ({number})", names, shown, ' class="sortable texts"'), "\n".join(lines))
 
 
 def links(heading: str, paths: Sequence[Path]) -> Part:
     """Show files that were written, as links that a file browser around the notebook opens."""
-    told = ", ".join(f'<a href="{escape(quote(os.path.relpath(each)))}">{escape(str(each))}</a>' for each in paths)
-    return Part(f"<p>{escape(_(heading))}: {told}</p>", f"{_(heading)}: {', '.join(map(str, paths))}")
+    html = ", ".join(f'<a href="{escape(quote(os.path.relpath(each)))}">{escape(str(each))}</a>' for each in paths)
+    return Part(f"<p>{escape(_(heading))}: {html}</p>", f"{_(heading)}: {', '.join(map(str, paths))}")
 
 
 def remark(subject: str, text: str) -> Part:
@@ -127,8 +127,8 @@ def _number(shown: int, total: int) -> str:
 def _html(heading: str, columns: Iterable[str], rows: Iterable[Iterable[object]], kind: str = "") -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(map(_td, row))}</tr>" for row in rows)
-    told = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-    return f"<h4>{escape(heading)}</h4><table{kind}>{told}</table>"
+    rows = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f"<h4>{escape(heading)}</h4><table{kind}>{rows}</table>"
 
 
 def _td(value: object) -> str:

@@ -127,8 +127,8 @@ class _Values(Formatter):
         value = sentence_of(value)
         if not isinstance(value, str | int) and not spec:
             value = str(value)
-        told = isinstance(value, Message) or value in OF_SYSTEM
-        return self._language.tell(value) if told else str(super().format_field(value, spec))
+        is_known = isinstance(value, Message) or value in OF_SYSTEM
+        return self._language.tell(value) if is_known else str(super().format_field(value, spec))
 
 
 @cache

@@ -118,14 +118,14 @@ def ask_authority(database: Database, url: str, now: datetime) -> tuple[int, dat
     status, token = _posted(url, asked.as_bytes(), "application/timestamp-query")
     if status != 200:
         raise InvalidInput("The authority refused: {}", f"status {status}")
-    answer, told = _read(token)
-    if answer is not None and told is None:
+    answer, granted = _read(token)
+    if answer is not None and granted is None:
         raise InvalidInput("The authority refused: {}", ", ".join(answer.status_string or ()))
     imprint = sha256(stamped).digest()
-    if told is None:
+    if granted is None:
         ours = imprint in token
     else:
-        ours = (told.message_imprint.message, told.nonce) == (imprint, asked.nonce)
+        ours = (granted.message_imprint.message, granted.nonce) == (imprint, asked.nonce)
     if not ours:
         raise InvalidInput("The authority stamped something else than was asked for.")
     with database.transaction() as connection:
@@ -133,7 +133,7 @@ def ask_authority(database: Database, url: str, now: datetime) -> tuple[int, dat
         connection.execute(sa.insert(log_timestamps), row)
         detail = {"size": signed.size, "token": sha256(token).hexdigest()}
         record_event(connection, CustodyEvent.TIMESTAMPED, now, detail)
-    return signed.size, None if told is None else told.gen_time.astimezone(UTC)
+    return signed.size, None if granted is None else granted.gen_time.astimezone(UTC)
 
 
 def said_of(connection: Connection, size: int) -> tuple[str, bytes]:
@@ -165,13 +165,13 @@ def stamped_at(token: bytes, stamped: bytes, authorities: Path) -> datetime | Li
         raise UnreadableFile("{} holds no self-signed certificate, which others rest on.", authorities)
     others = [each for each in certificates if each not in roots]
     verifier = VerifierBuilder(roots=roots, intermediates=others).build()
-    answer, told = _read(token)
-    if answer is None or (told and len(told.message_imprint.message) < sha256().digest_size):  # SHA-1
+    answer, granted = _read(token)
+    if answer is None or (granted and len(granted.message_imprint.message) < sha256().digest_size):  # SHA-1
         return None
-    if told is None:
+    if granted is None:
         return False
     try:
-        return verifier.verify_message(answer, stamped) and told.gen_time.astimezone(UTC)
+        return verifier.verify_message(answer, stamped) and granted.gen_time.astimezone(UTC)
     except ValueError:
         return None
     except VerificationError:

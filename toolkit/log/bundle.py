@@ -146,14 +146,14 @@ def _stamped(folder: Path, entry: bytes, checkpoint: bytes, authorities: Path | 
         return BundleVerdict(None, Message("The time stamp cannot be read here. Try: {}", command))
     if not at:
         return BundleVerdict(False, Message("The time stamp is not one of this checkpoint by that authority."))
-    told = str(_of(entry, "at"))
+    said = str(_of(entry, "at"))
     with suppress(ValueError, TypeError):
-        if datetime.fromisoformat(told) > at + CLOCKS_DIFFER:
+        if datetime.fromisoformat(said) > at + CLOCKS_DIFFER:
             stamped = Message(
-                "The entry says that it is of {}, and was stamped before, at {}.", told, at.isoformat()
+                "The entry says that it is of {}, and was stamped before, at {}.", said, at.isoformat()
             )
             return BundleVerdict(False, stamped)
-    return BundleVerdict(True, Message("Stamped at {}; the entry says {}.", at.isoformat(), told))
+    return BundleVerdict(True, Message("Stamped at {}; the entry says {}.", at.isoformat(), said))
 
 
 def _witnessed(
@@ -234,8 +234,8 @@ def _fields(folder: Path, entry: bytes) -> BundleVerdict:
         value, _, text = rest.partition("\n")
         is_key = re.fullmatch("[0-9a-f]{64}", key) is not None
         of_text = not text or sha256(text.removesuffix("\n").encode()).hexdigest() == value
-        told = _of(entry, "detail", file.stem)
-        if not (is_key and of_text and told == commitment(bytes.fromhex(key), value)):
+        committed = _of(entry, "detail", file.stem)
+        if not (is_key and of_text and committed == commitment(bytes.fromhex(key), value)):
             return BundleVerdict(False, Message("{} is not what {} holds.", file.name, ENTRY))
     if files:
         return BundleVerdict(True, Message("{} holds: {}.", ENTRY, ", ".join(each.name for each in files)))

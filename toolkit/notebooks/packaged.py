@@ -101,8 +101,8 @@ def _spoken(notebook: str) -> str:
         if "parameters" in cell["metadata"].get("tags", ()):
             for line in cell["source"]:
                 _before, mark, comment = line.rstrip("\n").partition("  # ")
-                written, told = (json.dumps(each, ensure_ascii=False)[1:-1] for each in (comment, _(comment)))
-                notebook = notebook.replace(f"{mark}{written}", f"{mark}{told}") if mark else notebook
+                written, said = (json.dumps(each, ensure_ascii=False)[1:-1] for each in (comment, _(comment)))
+                notebook = notebook.replace(f"{mark}{written}", f"{mark}{said}") if mark else notebook
     return notebook
 
 

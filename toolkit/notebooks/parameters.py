@@ -50,23 +50,23 @@ class Parameter:
         """
         if isinstance(self.default, list):
             item: Any = type(self.default[0]) if self.default else str
-            told = Message("a list of {} values", item.__name__)
+            called = Message("a list of {} values", item.__name__)
             if len(texts) == 1 and texts[0].lstrip().startswith("["):
-                return self._from_json(list[item], texts[0], told)
-            return [self._from_json(item, text, told) for text in texts]
+                return self._from_json(list[item], texts[0], called)
+            return [self._from_json(item, text, called) for text in texts]
         if len(texts) > 1:
             raise SettingsError("{} was given {} times; it takes one value.", self.name, len(texts))
         kind = type(self.default)
         return self._from_json(kind, texts[0], _TYPE_NAMES.get(kind, kind.__name__))
 
-    def _from_json(self, wanted: Any, text: str, told: str) -> Any:
+    def _from_json(self, wanted: Any, text: str, called: str) -> Any:
         if wanted is str or self.default is None:
             return text
         fitting = TypeAdapter(wanted, config=ConfigDict(allow_inf_nan=False))
         try:
             return fitting.validate_json(text.lower() if wanted is bool else text, strict=True)
         except ValidationError:
-            raise SettingsError("{} must be {}. In the notebook: {}", self.name, told, self.described) from None
+            raise SettingsError("{} must be {}. In the notebook: {}", self.name, called, self.described) from None
 
 
 def read_parameters(notebook: nbformat.NotebookNode) -> dict[str, Parameter]:

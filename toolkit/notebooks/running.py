@@ -87,8 +87,8 @@ def run_notebook(
             failed.unlink(missing_ok=True)
         except NotebookFailed as error:
             kept = _keep_failed(partial, failed, environ)
-            told = Message("{} {}{}", notebook.name, error.message, kept)
-            raise type(error)(told, cell_error=error.cell_error) from None
+            message = Message("{} {}{}", notebook.name, error.message, kept)
+            raise type(error)(message, cell_error=error.cell_error) from None
         except (SystemExit, KeyboardInterrupt):  # a signal
             _keep_failed(partial, failed, environ)
             raise
@@ -264,8 +264,8 @@ def _failure(error: Exception, watch: Watch) -> NotebookFailed:
     match error:
         case PapermillExecutionError():
             text = _text(error.ename, error.evalue, error.traceback)
-            told = Message("failed at In [{}]: {}: {}", error.exec_count, error.ename, text)
-            return NotebookFailed(told, cell_error=error.ename)
+            message = Message("failed at In [{}]: {}: {}", error.exec_count, error.ename, text)
+            return NotebookFailed(message, cell_error=error.ename)
         case CellTimeoutError():
             return NotebookTimedOut(Message("took longer than {:g} seconds and was stopped.", watch.timeout))
         case DeadKernelError():
@@ -317,5 +317,5 @@ def _text(name: str, text: str, traceback: list[str]) -> str:
     places = _places(traceback)
     if name not in _OURS or (places and not _OUR_PLACE.match(places[-1])):
         return _LEFT_OUT
-    told = strip_color(traceback[-1]) if traceback and not places else ""  # in the reader's language
-    return told.removeprefix(f"{name}: ") if told.startswith(f"{name}: ") else text
+    last_line = strip_color(traceback[-1]) if traceback and not places else ""  # in the reader's language
+    return last_line.removeprefix(f"{name}: ") if last_line.startswith(f"{name}: ") else text

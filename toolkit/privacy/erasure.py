@@ -148,8 +148,8 @@ class Erasure:
 
     def line(self) -> bytes:
         """Return its line in the ledger."""
-        told = _OF_LEDGER.dump_python(self, mode="json", by_alias=True) | {"at": self.at.isoformat()}
-        return json.dumps(told, ensure_ascii=False).encode() + b"\n"
+        entry = _OF_LEDGER.dump_python(self, mode="json", by_alias=True) | {"at": self.at.isoformat()}
+        return json.dumps(entry, ensure_ascii=False).encode() + b"\n"
 
 
 _OF_LEDGER: Final = TypeAdapter(Erasure)
@@ -290,8 +290,8 @@ def _carry_out(connection: Connection, bucket: Bucket, erasure: Erasure, keys: M
         for _ in ask_each(bucket.erase, [list(keys)]):
             pass
     except BucketError as error:
-        told = Message("{} The erasure {} is pending; take it up by: toolkit privacy replay", error, erasure.id)
-        raise type(error)(told) from error
+        message = Message("{} The erasure {} is pending; take it up by: toolkit privacy replay", error, erasure.id)
+        raise type(error)(message) from error
     present = _keys(connection, erasure.sales)
     if present.keys() <= keys.keys():
         _change_rows(connection, erasure, keys)

@@ -112,8 +112,8 @@ def sales_of(
         if (hold := held.get(sale.id)) is not None:
             return Message("held: {}", hold.basis)
         if (end := awaited.get(sale.id)) is not None:  # a file may still come, also after the erasure
-            told = end.astimezone(zone).isoformat(timespec="minutes")
-            return Message("upload credentials are valid until {}", told)
+            until = end.astimezone(zone).isoformat(timespec="minutes")
+            return Message("upload credentials are valid until {}", until)
         day = None if sale.completed_at is None else sale.completed_at.astimezone(zone).date()
         created = (sale.created_at or now).astimezone(zone).date()  # not known: it is kept from today on
         period = plan.kept_until(types[sale.id].values(), created, day, today)

@@ -71,14 +71,14 @@ def write_report(
     if (out / FACTS).exists():
         raise ReportError("{} is the folder of an audit, whose proof the report would replace.", out)
     names = {name: report.file_name(name) for name in report.formats}
-    told = progress or Progress()
+    shown = progress or Progress()
     try:
         with PrivateFolder(out) as draft:
-            told.begin("Writing the report", len(names), "files")
+            shown.begin("Writing the report", len(names), "files")
             for name, file in names.items():
                 FORMATS[name](report, draft / file)
-                told.advance(1)
-            told.end()
+                shown.advance(1)
+            shown.end()
             digests = {name: digest_of(draft / name) for name in names.values()}
             seal, beside = (None, {}) if witness is None else proven(witness, digests, digests)
             for name, content in beside.items():

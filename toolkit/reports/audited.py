@@ -111,7 +111,7 @@ class Audited:
     ages: pd.DataFrame
     """Open sales by ``ageDays``, a band of days since they were created: ``incomplete`` and ``conflict``."""
     facts: AuditFacts
-    told: pd.DataFrame
+    listed: pd.DataFrame
     """The sales behind the numbers, columns as in ``ROW_COLUMNS`` and ``OF_FINDINGS``: first those that are not
     compliant, the gravest and oldest first, then compliant ones with a warning or a finding, or on files not fully
     verified."""
@@ -180,17 +180,17 @@ class Audited:
     @cached_property
     def rows(self) -> pd.DataFrame:
         """One row a sale that is not compliant, the gravest and oldest first."""
-        return self.told.iloc[: (self.told["status"] != Status.COMPLIANT).sum()]
+        return self.listed.iloc[: (self.listed["status"] != Status.COMPLIANT).sum()]
 
     @cached_property
     def warned(self) -> pd.DataFrame:
         """One row a compliant sale with a warning."""
-        return self._compliant((self.told["problems"] != "") | self.told["clientId"].isna())
+        return self._compliant((self.listed["problems"] != "") | self.listed["clientId"].isna())
 
     @cached_property
     def unverified(self) -> pd.DataFrame:
         """The first compliant sales on files that are not fully verified."""
-        return self._compliant(self.told[[*map(str, COVERAGES)]].sum(axis=1) > self.told[Coverage.VERIFIED])
+        return self._compliant(self.listed[[*map(str, COVERAGES)]].sum(axis=1) > self.listed[Coverage.VERIFIED])
 
     @property
     def oldest(self) -> int:
@@ -233,8 +233,8 @@ class Audited:
     def changes_by_partner(self) -> pd.DataFrame:
         """The same numbers, one row a ``partner`` of which a finding came or went, those with the most first."""
         kinds = [*CHANGED, BETWEEN, *KINDS[len(CHANGED) :]]
-        told = self.findings[["partner", "change"]].astype(object).fillna("")
-        counts = pd.crosstab(told["partner"], told["change"]).reindex(columns=kinds, fill_value=0)
+        changes = self.findings[["partner", "change"]].astype(object).fillna("")
+        counts = pd.crosstab(changes["partner"], changes["change"]).reindex(columns=kinds, fill_value=0)
         moved = counts[kinds[:-1]].sum(axis=1)
         order = moved[moved > 0].sort_values(ascending=False, kind="stable").index
         return counts.loc[order].rename_axis(index="partner", columns=None).reset_index()
@@ -253,4 +253,4 @@ class Audited:
         return {str(each): int(found.get(str(each), 0)) for each in FindingStatus} | {"overdue": overdue}
 
     def _compliant(self, wanted: pd.Series[bool]) -> pd.DataFrame:
-        return self.told[wanted & (self.told["status"] == Status.COMPLIANT)].reset_index(drop=True)
+        return self.listed[wanted & (self.listed["status"] == Status.COMPLIANT)].reset_index(drop=True)

@@ -67,28 +67,28 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _finding_rows(findings: pd.DataFrame, timezone: ZoneInfo) -> Iterator[str]:
-    told = findings.drop(columns="change", errors="ignore")
+    rows = findings.drop(columns="change", errors="ignore")
     moments = dict.fromkeys(_LIFE_MOMENTS, partial(iso_exact, timezone=timezone))
-    return json_rows(told, {**moments, "answerUntil": str})
+    return json_rows(rows, {**moments, "answerUntil": str})
 
 
 def _rows_with(table: pd.DataFrame, moment: str, timezone: ZoneInfo) -> Iterator[str]:
     return json_rows(table, {"evidenceId": str, moment: partial(iso_exact, timezone=timezone)})
 
 
-def json_rows(table: pd.DataFrame, told: Mapping[str, Callable[[Any], Any]]) -> Iterator[str]:
-    """Yield each row as a JSON object; ``told`` maps, by column, a value to its JSON value."""
+def json_rows(table: pd.DataFrame, as_json: Mapping[str, Callable[[Any], Any]]) -> Iterator[str]:
+    """Yield each row as a JSON object; ``as_json`` maps, by column, a value to its JSON value."""
     for start in range(0, len(table), ROWS_AT_ONCE):
         part = table.iloc[start : start + ROWS_AT_ONCE]
         template = ", ".join(f"{_encode(name).replace('%', '%%')}: %s" for name in part.columns)
-        columns = [_encoded(part[name], told.get(str(name))) for name in part.columns]
+        columns = [_encoded(part[name], as_json.get(str(name))) for name in part.columns]
         yield from (f"{{{template}}}" % row for row in zip(*columns, strict=True))
 
 
-def _encoded(values: pd.Series[Any], told: Callable[[Any], Any] | None) -> list[str]:
+def _encoded(values: pd.Series[Any], as_json: Callable[[Any], Any] | None) -> list[str]:
     """Return the values as JSON, each distinct one of which is written once."""
     places, distinct = pd.factorize(values.array)
-    texts = [_encode(each if told is None else told(each)) for each in np.asarray(distinct, object)]
+    texts = [_encode(each if as_json is None else as_json(each)) for each in np.asarray(distinct, object)]
     found: list[str] = np.array([*texts, "null"], dtype=object)[places].tolist()
     return found
 

@@ -28,7 +28,7 @@ from toolkit.language import Language
 from toolkit.message import Message
 from toolkit.reports import wording
 from toolkit.reports.audited import COMPLETED_DAYS, MONTHS, MOST
-from toolkit.reports.report import List, Report, told_detail, tuples
+from toolkit.reports.report import List, Report, tuples, worded_detail
 from toolkit.reports.wording import COLUMN_NAMES
 
 Word = Callable[[Any, Callable[[str], str]], Any]
@@ -102,10 +102,10 @@ def _to_act_on(report: Report) -> pd.DataFrame:
 
     def wrong(missing: str, reasons: str, problems: str) -> str:
         pieces = zip(items(missing), items(reasons), strict=True)
-        told = [
+        lacks = [
             f"{say(wording.TYPE_NAMES[EvidenceType(piece)])}: {say(_CODES[reason])}" for piece, reason in pieces
         ]
-        return "; ".join([*told, *(say(_CODES[problem]) for problem in items(problems))])
+        return "; ".join([*lacks, *(say(_CODES[problem]) for problem in items(problems))])
 
     return rows.assign(wrong=[*map(wrong, rows["missing"], rows["reasons"], rows["problems"])])
 
@@ -201,7 +201,7 @@ def _file_findings(report: Report) -> pd.DataFrame:
     say = report.language.text
 
     def meaning(each: Mapping[str, Any]) -> str:
-        detail = told_detail(each["detail"], report.language, report.timezone)
+        detail = worded_detail(each["detail"], report.language, report.timezone)
         return f"{say(CODES[each['problem']].meaning)}{f' ({detail})' if detail else ''}"
 
     rows = [
@@ -462,8 +462,8 @@ def _column(values: pd.Series[Any], words: Words, report: Report) -> pa.Array:
         local = pc.local_timestamp(times.cast(pa.timestamp("us", report.timezone.key)))
         return times if words is None else local.cast(pa.date32(), safe=False)
     places, distinct = pd.factorize(values)
-    told = pa.array([words(value, report.language.text) for value in distinct], pa.string())
-    return told.take(pa.array(places, mask=places < 0))
+    texts = pa.array([words(value, report.language.text) for value in distinct], pa.string())
+    return texts.take(pa.array(places, mask=places < 0))
 
 
 def cell_text(cell: Cell, report: Report, heading: str) -> str:

@@ -55,8 +55,8 @@ def acting(report: Report) -> dict[str, Any]:
     def day(moments: pd.Series[Any]) -> str:
         return report.day(moments.min()) if len(moments) else ""
 
-    rows, language = report.result.told, report.language
-    words = wording.told(wording.OWNER_NAMES, language)
+    rows, language = report.result.listed, report.language
+    words = wording.names_in(wording.OWNER_NAMES, language)
     owners = Counter(owner for joined in rows["owners"] for owner in items(joined))
     late, good = rows["overdue"] > 0, rows["status"] == Status.COMPLIANT
     return {
@@ -210,8 +210,8 @@ def _of_changes(sentences: Iterable[str], language: Language) -> Iterator[str]:
         change = recognised(each, ServiceChange)
         if change.template == ServiceChange.JUMPED:
             counted, before = change.values
-            [told] = _of_rows([f"{counted}."], language)
-            change = Message(change.template, told.removesuffix("."), before)
+            [sentence] = _of_rows([f"{counted}."], language)
+            change = Message(change.template, sentence.removesuffix("."), before)
         yield language.tell(change)
 
 

@@ -56,8 +56,8 @@ from toolkit.reports import wording
 from toolkit.reports.audited import AGE_BANDS, OF_FINDINGS, OLDER, UNKNOWN_GROUP
 from toolkit.reports.lists import Cell, Section, cell_text, sections_beside
 from toolkit.reports.notices import acting, headline, notices, provenance
-from toolkit.reports.report import TITLE, Report, iso, iso_column, told_detail, tuples
-from toolkit.reports.wording import told
+from toolkit.reports.report import TITLE, Report, iso, iso_column, tuples, worded_detail
+from toolkit.reports.wording import names_in
 
 WIDTH: Final = 100.0  # the width of the longest bar, in units of its drawing
 
@@ -68,7 +68,7 @@ def charts(report: Report) -> list[dict[str, Any]]:
     ``columns`` has the name of each code that a segment of the ``bars`` can have.
     """
     result, language, say = report.result, report.language, report.language.text
-    statuses, missing = told(wording.STATUS_NAMES, language), result.missing_shown
+    statuses, missing = names_in(wording.STATUS_NAMES, language), result.missing_shown
     return [
         {
             "name": "group",
@@ -94,8 +94,8 @@ def charts(report: Report) -> list[dict[str, Any]]:
             "title": say("What is missing, and why"),
             "about": say("Incomplete sales that lack each piece, by how far the best attempt at it got"),
             "heading": say("Evidence"),
-            "columns": told(names_of(missing.columns[1:]), language),
-            "bars": _bars(missing, told(wording.TYPE_NAMES, language), language),
+            "columns": names_in(names_of(missing.columns[1:]), language),
+            "bars": _bars(missing, names_in(wording.TYPE_NAMES, language), language),
         },
     ]
 
@@ -176,7 +176,7 @@ def _template(language: Language) -> Template:
     environment.install_gettext_translations(language.translations, newstyle=True)  # type: ignore[attr-defined]
     environment.filters["number"] = language.number
     environment.filters["listed"] = items
-    environment.filters["named"] = told(wording.TYPE_NAMES, language).get
+    environment.filters["named"] = names_in(wording.TYPE_NAMES, language).get
     environment.filters["breakable"] = lambda code: _linked(code, "")
     return environment.get_template("page.html.j2")
 
@@ -206,11 +206,11 @@ def _context(report: Report) -> dict[str, Any]:
         "files": [report.file_name(each) for each in report.formats if each != "html"],
         "words": wording.page_words(language),
         "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
-        "codes": told(wording.MEANINGS, language),
+        "codes": names_in(wording.MEANINGS, language),
         "provenance": provenance(report),
-        "listed": len(result.told),
+        "listed": len(result.listed),
         "acting": acting(report),
-        "data": _harmless(_pieces(report)) if len(result.told) else "",
+        "data": _harmless(_pieces(report)) if len(result.listed) else "",
         "cases": blocks(report),
         "style": style,
         "script": script,
@@ -230,8 +230,8 @@ def _list_below(name: str, of: Section) -> dict[str, Any]:
         links = _links(name, dict(zip(of.columns, row, strict=True)), report)
         lines.append([*map(cell_of, of.columns, row, links)])
     if name == "file-findings":
-        told, named = report.result.told["saleId"], [each["saleIds"] for each in report.result.file_findings]
-        listed = set(told[told.isin({*chain.from_iterable(named)})])
+        ids, named = report.result.listed["saleId"], [each["saleIds"] for each in report.result.file_findings]
+        listed = set(ids[ids.isin({*chain.from_iterable(named)})])
         for line, row, sales in zip(lines, rows, named, strict=False):
             if sales:
                 links = [_linked(each, urlencode({"sale": each}) if each in listed else "") for each in sales]
@@ -318,7 +318,7 @@ def _data(report: Report) -> dict[str, Any]:
         "cases": {"sales": CASES, "atOnce": AT_ONCE},
         "fileFindings": [
             {"problem": each["problem"], "sales": each["saleIds"], "folders": each["folders"]}
-            | {"detail": told_detail(each["detail"], report.language, report.timezone)}
+            | {"detail": worded_detail(each["detail"], report.language, report.timezone)}
             for each in result.file_findings
         ],
     }
@@ -354,7 +354,7 @@ _LEVEL: Final = 4  # the level of compression: 6 takes twice as long for 3 % les
 
 def _pieces(report: Report) -> Iterator[bytes]:
     """Yield the sales and what the script needs beside them as JSON: all of it takes more memory than the page."""
-    rows = report.result.told
+    rows = report.result.listed
     yield _json(_data(report)).removesuffix(b"}") + b',"columns":['
     for place, name in enumerate(rows.columns):
         yield b"," * (place > 0) + _json({"name": name} | _column(rows[name], report.timezone))
@@ -385,9 +385,9 @@ _OF_FINDING: Final = ["saleId", "code", "status", "firstSeen", "dueAt", "overdue
 
 
 def blocks(report: Report) -> Iterator[str]:
-    """Yield the cases of the first sales of ``Audited.told``, in its order: base64 of deflated JSON."""
+    """Yield the cases of the first sales of ``Audited.listed``, in its order: base64 of deflated JSON."""
     result, zone = report.result, report.timezone
-    sale_ids = pa.array(result.told["saleId"].head(CASES), pa.large_string())
+    sale_ids = pa.array(result.listed["saleId"].head(CASES), pa.large_string())
     waivers = {
         str(each.id): pick_camel(each, "owner", "approved_by", "reason") | {"end": each.end.isoformat()}
         for each in result.waivers
@@ -400,7 +400,7 @@ def blocks(report: Report) -> Iterator[str]:
     for records, events, findings in zip(*parts, strict=True):
         firsts = np.searchsorted(records["sale"], events["sale"])
         places = pc.subtract(pc.index_in(events["evidence_id"], records["id"].combine_chunks()), pa.array(firsts))
-        happened = {"at": _told(events["happened_at"], zone), "kind": events["kind"].to_pylist()}
+        happened = {"at": _plain(events["happened_at"], zone), "kind": events["kind"].to_pylist()}
         held = {"waiver": [*map(waivers.get, findings["waiverId"].to_pylist())]}
         block = {
             "records": _columns(records, zone),
@@ -421,8 +421,8 @@ def _by_block(sale_ids: pa.Array, table: pa.Table, name: str) -> Iterator[pa.Tab
 
 
 def _columns(table: pa.Table, zone: ZoneInfo) -> dict[str, list[Any]]:
-    return {name: _told(table[name], zone) for name in table.column_names}
+    return {name: _plain(table[name], zone) for name in table.column_names}
 
 
-def _told(column: pa.ChunkedArray, zone: ZoneInfo) -> list[Any]:
+def _plain(column: pa.ChunkedArray, zone: ZoneInfo) -> list[Any]:
     return iso_column(column.combine_chunks(), zone) if pa.types.is_timestamp(column.type) else column.to_pylist()

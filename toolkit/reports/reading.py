@@ -43,7 +43,7 @@ def read_audited(
     """
     facts, partner = audit.facts, audit.partner
     today = facts.as_of.astimezone(ZoneInfo(facts.timezone)).date()
-    told, table = _told(audit), partial(_table, audit)
+    listed, table = _listed(audit), partial(_table, audit)
     # In the order of the folder, in which people act.
     query = f"FROM findings WHERE {with_work} OR status <> '{FindingStatus.RESOLVED}'"
     found = table(query, few=(*FEW_OF_FINDINGS, "change"))
@@ -52,13 +52,13 @@ def read_audited(
         facts = replace(facts, source=uncounted(facts.source), files=Looks.of(audit.sql(LOOKS).to_pylist()))
     moved = "CAST(NULL AS BIGINT)" if partner is not None else "coalesce(trend, 0)"
     nothing = pd.DataFrame()
-    cases = told["saleId"].head(CASES).tolist()
+    cases = listed["saleId"].head(CASES).tolist()
     if cpfs is not None:
-        told["cpf"] = told["clientId"].map(cpfs.get)
+        listed["cpf"] = listed["clientId"].map(cpfs.get)
     return Audited(
         **_totals(audit),
         facts=facts,
-        told=told,
+        listed=listed,
         findings=findings,
         trend=table(BY_DAY.format(trend="FROM trend")),
         partners=table(_PARTNERS.format(trend=moved)) if with_work else nothing,
@@ -107,7 +107,7 @@ _CENSUS: Final = f"""
     ) GROUP BY ALL
 """
 
-_TOLD: Final = f"""
+_LISTED: Final = f"""
     WITH unproven AS ({UNPROVEN_SALES}), concerned AS (
         SELECT sale_id FROM unproven UNION SELECT unnest(sale_ids) FROM file_findings
     ), acting AS (
@@ -245,8 +245,8 @@ def _totals(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _told(audit: Audit) -> pd.DataFrame:
-    found = _table(audit, _TOLD, few=(*audited.FEW, "owners"), order=("rank", "createdAt", "saleId"))
+def _listed(audit: Audit) -> pd.DataFrame:
+    found = _table(audit, _LISTED, few=(*audited.FEW, "owners"), order=("rank", "createdAt", "saleId"))
     found["ageDays"] = (audit.facts.as_of - found["createdAt"]).dt.days.clip(lower=0)
     return found[[*audited.ROW_COLUMNS, *audited.OF_FINDINGS]]
 

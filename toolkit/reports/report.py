@@ -106,8 +106,8 @@ def _plain_name(name: str) -> str:
 def tuples(table: pd.DataFrame) -> Iterator[Any]:
     """Return the rows of a table, their values as attributes, ``None`` for everything that is not known."""
     columns = (zip(column, column.isna(), strict=True) for _, column in table.items())
-    told = ([None if unknown else cell for cell, unknown in column] for column in columns)
-    return starmap(namedtuple("Row", table.columns), zip(*told, strict=True))
+    cells = ([None if unknown else cell for cell, unknown in column] for column in columns)
+    return starmap(namedtuple("Row", table.columns), zip(*cells, strict=True))
 
 
 def iso(moment: datetime, timezone: ZoneInfo) -> str:
@@ -129,9 +129,9 @@ def iso_column(moments: pd.Series[Any] | pa.Array, timezone: ZoneInfo) -> list[s
     # Few distinct offsets: to format each moment with its own takes four times as long.
     offsets = pc.subtract(local.cast(pa.int64()), seconds.cast(pa.int64())).dictionary_encode()
     signed = ((each, abs(each) // 60) for each in offsets.dictionary.to_pylist())
-    told = [f"{'-' if each < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" for each, minutes in signed]
+    zones = [f"{'-' if each < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" for each, minutes in signed]
     texts = pc.replace_substring(local.cast(pa.string()), " ", "T")
-    ends = pa.array(told, pa.string()).take(offsets.indices)
+    ends = pa.array(zones, pa.string()).take(offsets.indices)
     found: list[str | None] = pc.binary_join_element_wise(texts, ends, "").to_pylist()
     return found
 
@@ -150,6 +150,6 @@ DETAILS: Final = (
 """The facts of a finding about a file that an audit tells."""
 
 
-def told_detail(detail: str, language: Language, timezone: ZoneInfo) -> str:
+def worded_detail(detail: str, language: Language, timezone: ZoneInfo) -> str:
     """Return the detail of a finding about a file as people say it; programs get it as it was found."""
     return language.dated(language.tell(recognised(detail, DETAILS)), timezone)

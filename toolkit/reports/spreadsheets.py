@@ -47,7 +47,7 @@ from toolkit.reports.lists import ANSWERS, CHANGE, FINDINGS, MISSING, SALES, Sec
 from toolkit.reports.notices import acting_lines, headline, notices, provenance
 from toolkit.reports.page import charts
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso_column
-from toolkit.reports.wording import COLOURS, told
+from toolkit.reports.wording import COLOURS, names_in
 
 WIDEST: Final = 46.0  # characters that a column shows at most; longer texts are wrapped
 SAMPLE: Final = 2000  # the number of rows by which the widths of columns are chosen
@@ -61,7 +61,7 @@ _FIRST_DAY: Final = 61  # the number of 1900-03-01; before it, workbooks count a
 
 def statuses(names: pa.Array, report: Report) -> Cells:
     """Return the names of statuses, each on its colour."""
-    words = wording.told(wording.STATUS_NAMES, report.language)
+    words = wording.names_in(wording.STATUS_NAMES, report.language)
     styles = {Style.AMBER: words[Status.INCOMPLETE], Style.RED: words[Status.CONFLICT]}
     masks = {style: pc.equal(names, word).to_numpy(zero_copy_only=False) for style, word in styles.items()}
     return Cells(texts(names), style=Style.WRAPPED, styles=masks)
@@ -230,12 +230,12 @@ def _write_notes(book: Workbook, report: Report) -> None:
     notes = {
         say("Where the numbers come from"): provenance(report),
         say("Words"): {say(word): say(meaning) for word, meaning in wording.GLOSSARY.items()},
-        say("Codes"): told(wording.MEANINGS, language),
+        say("Codes"): names_in(wording.MEANINGS, language),
     }
     for title, meanings in notes.items():
         book.add_row(title, style=Style.SECTION)
-        words, told_ = (texts(pa.array([*each], pa.string())) for each in (meanings, meanings.values()))
-        book.add([Cells(words, style=Style.BOLD), Cells(told_, style=Style.WRAPPED)])
+        words, names = (texts(pa.array([*each], pa.string())) for each in (meanings, meanings.values()))
+        book.add([Cells(words, style=Style.BOLD), Cells(names, style=Style.WRAPPED)])
         book.add_row("")
 
 
@@ -253,8 +253,8 @@ def write_csv(report: Report, path: Path) -> None:
     encoding, delimiter, end = ("utf-8-sig", ";", "\r\n") if report.excel else ("utf-8", ",", "\n")
     with path.open("w", encoding=encoding, newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
-        told = [] if replica is None or len(rows) else [f"replica: {harmless(replica)}"]
-        writer.writerow([*rows.columns[: len(rows.columns) - len(told)], *told])
+        replicas = [] if replica is None or len(rows) else [f"replica: {harmless(replica)}"]
+        writer.writerow([*rows.columns[: len(rows.columns) - len(replicas)], *replicas])
         for start in range(0, len(rows), ROWS_AT_ONCE):
             part = rows.iloc[start : start + ROWS_AT_ONCE]
             writer.writerows(zip(*(_csv_cells(part[name], report) for name in part.columns), strict=True))

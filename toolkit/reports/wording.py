@@ -125,7 +125,7 @@ def escape_bidi(text: str) -> str:
     return _TURNING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-def told(names: Mapping[Any, str], language: Language) -> dict[str, str]:
+def names_in(names: Mapping[Any, str], language: Language) -> dict[str, str]:
     """Return the names of codes in a language, by code."""
     return {str(code): language.text(name) for code, name in names.items()}
 
@@ -148,9 +148,9 @@ def filters(report: Report) -> list[dict[str, Any]]:
     partners = sorted(result.rows["partner"].dropna().unique(), key=_alphabetical)
     types = {each: words["types"][each] for each in result.missing["evidenceType"]}
     statuses = words["statuses"] | {str(Status.COMPLIANT): say("compliant, with something to look at")}
-    acting = {owner for joined in result.told["owners"].unique() for owner in items(joined)}
+    acting = {owner for joined in result.listed["owners"].unique() for owner in items(joined)}
     others = sorted(acting - OWNER_NAMES.keys(), key=_alphabetical)
-    owners = told(OWNER_NAMES, report.language) | {each: each for each in others}
+    owners = names_in(OWNER_NAMES, report.language) | {each: each for each in others}
     only = {
         "unexamined": say("files not examined"),
         "no-client": say("no client"),
@@ -165,8 +165,8 @@ def filters(report: Report) -> list[dict[str, Any]]:
         ("status", say("Status"), say("any"), statuses),
         ("group", say("Group"), say("all"), groups),
         ("missing", say("Missing"), say("anything"), types),
-        ("reason", say("Why"), say("any reason"), told(names_of(Reason), report.language)),
-        ("problem", say("Problem"), say("any or none"), told(names_of(Problem), report.language)),
+        ("reason", say("Why"), say("any reason"), names_in(names_of(Reason), report.language)),
+        ("problem", say("Problem"), say("any or none"), names_in(names_of(Problem), report.language)),
         ("partner", say("Partner"), say("all"), {each: each for each in partners} | {NOBODY: say("no partner")}),
         ("owner", say("Who has to act"), say("all"), owners),
         ("age", say("Age, days"), say("any"), {band: band for band in [*AGE_BANDS, OLDER]}),
@@ -179,13 +179,13 @@ def filters(report: Report) -> list[dict[str, Any]]:
 def page_words(language: Language) -> dict[str, Any]:
     """Return the words for statuses, evidence types, codes and columns."""
     return {
-        "statuses": told(STATUS_NAMES, language),
-        "types": told(TYPE_NAMES, language),
-        "owners": told(OWNER_NAMES, language),
-        "states": told(RECORD_STATE_NAMES, language),
-        "coverages": told({each: each.text for each in Coverage}, language),
-        "events": told(EVENT_NAMES, language),
-        "findingStatuses": told(FINDING_STATUS_NAMES, language),
+        "statuses": names_in(STATUS_NAMES, language),
+        "types": names_in(TYPE_NAMES, language),
+        "owners": names_in(OWNER_NAMES, language),
+        "states": names_in(RECORD_STATE_NAMES, language),
+        "coverages": names_in({each: each.text for each in Coverage}, language),
+        "events": names_in(EVENT_NAMES, language),
+        "findingStatuses": names_in(FINDING_STATUS_NAMES, language),
         "codes": {
             str(code): {
                 "name": language.text(CODES[code].name),
@@ -196,7 +196,7 @@ def page_words(language: Language) -> dict[str, Any]:
             }
             for code in CODES
         },
-        "columns": told(COLUMN_NAMES | {"dueAt": "Due"}, language),
+        "columns": names_in(COLUMN_NAMES | {"dueAt": "Due"}, language),
     }
 
 

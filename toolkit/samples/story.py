@@ -74,10 +74,10 @@ class Telling:
 
     def past(self) -> None:
         """Tell of every day before the last one, each up to its audit; those that were audited are left out."""
-        told, now = self._last_audit(), self.database
+        last, now = self._last_audit(), self.database
         for day in DAYS[:-1]:
             moment = self.samples.moment(day)
-            if told is None or moment > told:
+            if last is None or moment > last:
                 self.database = now.at(_standing(moment - _BEFORE_THE_AUDIT))
                 self.act(day)
                 self.database = now.at(_standing(moment))
