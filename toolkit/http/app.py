@@ -285,17 +285,15 @@ async def _answer_error(request: Request, error: Exception) -> Response:
     match error:
         case InvalidFields():
             return invalid(error.invalid, error.summary)
-        case AlreadyThere():
-            return failure(409, str(error))
         case SaleNotFound():
             return failure(404, "Sale not found")
         case FindingNotFound():
             return failure(404, "Finding not found")
         case NoAudit():
             return failure(503, f"{error} Try again later.")
-        case WriteRefused():
+        case AlreadyThere() | WriteRefused():
             request.state.reason = str(error)
-            return failure(501)
+            return failure(409, str(error)) if isinstance(error, AlreadyThere) else failure(501)
         case HTTPException(status_code=405):
             at_path = (each for each in request.app.routes if each.matches(request.scope)[0] is not Match.NONE)
             allowed = {method for route in at_path for method in route.methods}
