@@ -346,8 +346,7 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
     for row in parts_alone(connection):
         yield Message("{} is one part of {}: the rows of its other parts are not read.", row.part, row.whole)
     hidden, copied = hidden_and_copied(connection)
-    for table in hidden:
-        yield Message("Row level security may hide rows of {} from this role.", table)
+    yield from (Message("Row level security may hide rows of {} from this role.", table) for table in hidden)
     for table in copied:
         yield Message("{} is a materialised view or a foreign table: nobody tells what changes behind it.", table)
     encoding = connection.execute(sa.text("SELECT current_setting('server_encoding')")).scalar_one()
@@ -375,6 +374,9 @@ def _writing(connection: Connection) -> Iterator[Message]:
         if name not in service.statements:
             yield Message("{}: there is no statement {}.", Message(impossible), name)
             continue
+        read = service.read.get(relation.removeprefix("new_"), {}).get("id", "")
+        if name.startswith("add_") and "lpad" in read:
+            yield Message("{} stores nothing: its ids are uuids, and those that are read are whole numbers.", name)
         if dropped := [each for each in NEW[relation] if not mentions(service.statements[name], each)]:
             yield Message("{} does not store {}.", name, ", ".join(dropped))
         nulls = ", ".join(f"CAST(NULL AS {kind}) AS {column}" for column, kind in NEW[relation].items())
