@@ -24,7 +24,7 @@ from toolkit import embedded
 from toolkit.database import schema
 from toolkit.embedded import object_server, postgres
 from toolkit.embedded.servers import make_once
-from toolkit.errors import EmbeddedServiceError
+from toolkit.errors import BucketError, EmbeddedServiceError
 
 NOBODY = 65534
 
@@ -354,8 +354,9 @@ def test_up_status_and_down(run, own_home, monkeypatch):
     assert bucket["address"].startswith("http://127.0.0.1:")
     assert {database["pid"], bucket["pid"]}.isdisjoint({None})
 
-    (own_home / "objects" / "server.pid").write_text(f"{bucket['pid']} 1")
-    assert f"process {bucket['pid']}, does not answer" in run("status", within=environ, ends=3).out
+    with monkeypatch.context() as patched:
+        patched.setattr("toolkit.kit.health.Bucket.check", Mock(side_effect=BucketError("It hangs.")))
+        assert f"process {bucket['pid']}, does not answer" in run("status", within=environ, ends=3).out
     assert run("down", within=environ).out == "stopped: PostgreSQL and S3 server\n"
     assert processes_of(own_home) == []
     assert run("down", within=environ).out == f"nothing runs in {own_home}\n"

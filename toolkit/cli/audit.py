@@ -267,10 +267,9 @@ def verify(kit: Kit, folder: Path, seal: str | None, live: bool) -> int:
     Each part of an audit folder is compared with the SHA-256 in its audit.json, and that file with
     SHA256SUMS. With --live its inputs are also extracted again, and what differs is named.
 
-    Of a custody log that a version before 0.2 exported, a file, the chain of hashes is followed,
-    and the first line that does not fit is named. Without --seal it cannot be known whether the
-    log was cut off at a seal or forged as a whole; the command says so and ends with 3. That of
-    today is verified by: toolkit log verify
+    Of a custody log that a version before 0.2 exported, a file, the chain of hashes is followed, and
+    the first line that does not fit is named. Without --seal it cannot be known whether it was cut off
+    at a seal or forged; the command ends with 3. One of today is checked by: toolkit log consistency
 
     Examples:
       toolkit verify reports

@@ -86,8 +86,8 @@ def _embedded(settings: Settings, service: EmbeddedServer, running: Running | No
     return facts
 
 
-def _shared(name: str) -> Facts:
-    return dict.fromkeys(_NAMES) | {"embedded": False, "name": name, "answers": False}
+def _shared(name: str, address: str | None = None) -> Facts:
+    return dict.fromkeys(_NAMES) | {"embedded": False, "name": name, "answers": False, "address": address}
 
 
 def _database(settings: Settings, running: Running | None) -> Facts:
@@ -130,10 +130,9 @@ def _ask_replica(facts: Facts, database: Database, url: str) -> None:
 
 def _bucket(settings: Settings, running: Running | None) -> Facts:
     shared = settings.evidence_bucket
-    facts = _shared("S3 server") if shared else _embedded(settings, embedded.SERVICES[1], running)
+    facts = _shared("S3 server", shared) if shared else _embedded(settings, embedded.SERVICES[1], running)
     if shared is None and running is None:
         return facts
-    facts["address"] = shared or facts["address"]
     try:
         bucket = Bucket.open(settings)
         facts["address"] = f"{bucket.name} at {bucket.endpoint}" if shared else facts["address"]
