@@ -30,6 +30,7 @@ from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
 from toolkit.contract.findings import NAMESPACE, Problem, Reason, finding_id
 from toolkit.contract.rules import GROUP_RULES, Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
 from toolkit.contract.service_rows import JUMPS, code_of
+from toolkit.errors import InvalidInput
 
 
 def told(found):
@@ -104,6 +105,11 @@ def test_a_sale_that_nobody_is_known_to_pay_is_a_conflict_until_a_kyc_is_there()
     assert verdict(everything, same_payer=None) == "conflict PAYER_UNKNOWN"
     assert verdict("", same_payer=None, completed=True) == "conflict COMPLETED_WITHOUT_EVIDENCE PAYER_UNKNOWN"
     assert verdict("KYC", same_payer=None) == "compliant"
+
+
+def test_a_payer_is_no_text_which_would_count_as_true():
+    with pytest.raises(InvalidInput, match="never 'N'"):
+        Sale("A", "N")
 
 
 def test_a_completed_sale_that_is_not_compliant_is_the_gravest_finding():

@@ -18,6 +18,7 @@ from typing import Final
 
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, UtilityGroup
 from toolkit.contract.findings import MissingPiece, Problem, Reason, Status, Verdict
+from toolkit.errors import InvalidInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,13 @@ class Sale:
     utility_group: str
     is_client_financial_responsible: bool | None  # ``None`` where the service does not say it
     completed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.is_client_financial_responsible not in (True, False, None):  # a text would count as true
+            raise InvalidInput(
+                "isClientFinancialResponsible is true, false or not known, never {!r}.",
+                self.is_client_financial_responsible,
+            )
 
 
 def requirements(sale: Sale) -> tuple[Requirement, ...]:
