@@ -307,7 +307,7 @@ def _values(connection: Connection) -> Iterator[tuple[str, str]]:
     for shown in _SHOWN:
         relation, column = shown.split(".")
         query = f"""
-            SELECT coalesce(CAST({column} AS text), 'unknown'), count(*) FROM {service.text(relation)} AS read
+            SELECT coalesce(CAST({column} AS text), 'NULL'), count(*) FROM {service.text(relation)} AS read
             GROUP BY 1 ORDER BY 2 DESC, 1
         """
         found = [f"{value} {count}" for value, count in connection.execute(sa.text(query))]
