@@ -28,8 +28,8 @@ class Server:
         return int(self.url.rpartition(":")[2])
 
     def log(self, event):
-        """The lines of the log so far that tell of ``event``; every line is one JSON object."""
-        lines = [json.loads(line) for line in self.log_file.read_text().splitlines()]
+        """The whole lines of the log so far that tell of ``event``; each is one JSON object."""
+        lines = [json.loads(line) for line in self.log_file.read_text().split("\n")[:-1]]
         return [line for line in lines if line["event"] == event]
 
     def logged(self, event, **fields):
