@@ -43,7 +43,7 @@ UNKNOWN_END: Final = timedelta(minutes=15)  # the life of a form that is signed 
 _NO_FILES: Final = dict.fromkeys(("config_file", "credentials_file"), (None, None, os.devnull, None)) | {
     "profile": (None, None, None, None)
 }
-"""What keeps profiles of the user's accounts from the embedded server: variables of a session of botocore."""
+"""Variables of a session of botocore that keep the user's own profiles from the embedded server."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,12 +138,12 @@ class LogKeys:
         return document
 
     def opens(self, event: Event, name: str, committed: object) -> bytes | None:
-        """Return the key under which an entry holds a field of this event as ``told``, if one of these does."""
+        """Return the key under which an entry holds a field of this event as ``committed``, if one does."""
         keys = (_key_of_field((key,), event, name) for key in (*self.keys, ""))
         return next((key for key in keys if key and commitment(key, event.detail[name]) == committed), None)
 
     def agrees(self, event: Event, name: str, committed: object) -> bool:
-        """Tell whether ``told`` stands for a field of this event."""
+        """Tell whether ``committed`` stands for a field of this event."""
         return committed == event.detail[name] or self.opens(event, name, committed) is not None
 
 

@@ -45,7 +45,7 @@ _EMBEDDED: Final = {
     "sslnegotiation": "postgres",
     "target_session_attrs": "any",
 }
-"""What ``PG*`` variables, meant for another database, may not say about the embedded one."""
+"""Parameters of the embedded database, which ``PG*`` variables for another one may not change."""
 
 
 class Database(AbstractContextManager["Database"]):

@@ -43,7 +43,7 @@ _FORMS: Final = 80
 
 
 class _Column(NamedTuple):
-    """A column of a table; ``told`` is all about it in words, on one line."""
+    """A column of a table; ``described`` is all about it in words, on one line."""
 
     sql: str
     type: str
@@ -346,7 +346,8 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
     for row in parts_alone(connection):
         yield Message("{} is one part of {}: the rows of its other parts are not read.", row.part, row.whole)
     hidden, copied = hidden_and_copied(connection)
-    yield from (Message("Row level security may hide rows of {} from this role.", table) for table in hidden)
+    for table in hidden:
+        yield Message("Row level security may hide rows of {} from this role.", table)
     for table in copied:
         yield Message("{} is a materialised view or a foreign table: nobody tells what changes behind it.", table)
     encoding = connection.execute(sa.text("SELECT current_setting('server_encoding')")).scalar_one()

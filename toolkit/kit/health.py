@@ -135,7 +135,8 @@ def _bucket(settings: Settings, running: Running | None) -> Facts:
         return facts
     try:
         bucket = Bucket.open(settings)
-        facts["address"] = f"{bucket.name} at {bucket.endpoint}" if shared else facts["address"]
+        if shared:
+            facts["address"] = f"{bucket.name} at {bucket.endpoint}"
         bucket.check()
         bucket.check_reading()
         facts["answers"] = True

@@ -390,7 +390,7 @@ _TEXTS: Final = {
     "finding_answers": "text = NULL WHERE finding_id IN "
     f"(SELECT finding_id FROM audit.finding_observations WHERE {_OF_SALES})",
 }
-"""What people wrote about the sales, by table."""
+"""The statements that empty the texts of people about the sales, by table."""
 
 _STATEMENTS: Final = {
     "events": """
