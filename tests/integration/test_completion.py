@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import pytest
 
-from tests.support.audits import audited
+from tests.support.audits import audited, made_audit
 from tests.support.evidence_files import pdf, silence, tone
 from tests.support.uploaded_sales import MONDAY, PDF, Story, add_record, add_sale, execute, partner_of, rows
 from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
@@ -22,7 +22,7 @@ from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_manifest
 from toolkit.evidence.gate import sale_gate
-from toolkit.evidence.records import withdraw, withdrawals_at
+from toolkit.evidence.records import records_of, withdraw, withdrawals_at
 from toolkit.progress import Progress
 
 ISSUED = MONDAY - timedelta(hours=2)
@@ -278,14 +278,31 @@ def test_a_withdrawal_stays_with_the_file_in_another_sale_and_the_past_with_what
 ):
     add_sale(database, "sale-2")
     ask(database, evidence_id)  # nobody had read the record before
-    reasons = []
+    reasons, told = [], []
     for moved in ("sale_id = 'sale-2'", "object_key = 'another'", "sale_id = 'sale-1'"):
         clock.now += timedelta(days=1)
         execute(database, f"UPDATE evidences SET {moved}")
         sync()
         reasons.append(max(audited(database).rows["reasons"], key=lambda each: "|N" not in each))
+        told.append(database.run(withdrawals_at, clock.now)[0].sale_id)
     assert reasons == [f"NEVER_REQUESTED|{each}" for each in ("WITHDRAWN", "EXPIRED", "WITHDRAWN")]
     assert reasons[1] in {*audited(database, as_of=clock.now - timedelta(days=1)).rows["reasons"]}
+    assert told == ["sale-2", "sale-2", "sale-1"]
+
+
+def test_a_record_that_was_withdrawn_in_two_sales_stands_once(database, sync, clock, evidence_id, tmp_path):
+    [(key,)] = rows(database, "SELECT object_key FROM evidences")
+    add_sale(database, "sale-2")
+    ask(database, evidence_id)
+    for other in ("another", key):
+        execute(database, f"UPDATE evidences SET sale_id = 'sale-2', object_key = '{other}'")
+        if other != key:
+            ask(database, evidence_id)
+        clock.now += timedelta(days=1)
+        sync()
+    assert [each.sale_id for each in database.run(withdrawals_at, clock.now)] == ["sale-2"]
+    assert [each.sale_id for each in records_of(database, "sale-2")] == ["sale-2"]
+    assert len(made_audit(database, tmp_path).sql("FROM records")) == 1
 
 
 def test_it_waits_for_whoever_holds_the_sale(database, clock, evidence_id):

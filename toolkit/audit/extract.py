@@ -248,18 +248,19 @@ def _records(moment: datetime) -> sa.Select[Any]:
     under = sa.select(seen).where(valid_at(seen, moment)).subquery("under")
     ended = sa.exists().where(seen.c.key == record.c.object_key, stamped_by(seen.c.gone_at, moment))
     of_record = withdrawal_of(*record.c["evidence_id", "sale_id", "object_key"], moment=moment)
-    withdrawn = of_record, stamped_by(taken.c.withdrawn_at, moment)
+    first = sa.select(record.c.id, sa.func.min(taken.c.withdrawn_at).label("withdrawn_at")).group_by(record.c.id)
+    withdrawn = first.where(of_record, stamped_by(taken.c.withdrawn_at, moment)).subquery("withdrawn")
     query: sa.Select[Any] = sa.select(
         record.c.id.label("record"),
         *record.c["evidence_id", "sale_id", "evidence_type", "type", "object_key", "requested_at", "expires_at"],
-        taken.c.withdrawn_at,
+        withdrawn.c.withdrawn_at,
         under.c.id.label("object"),
         sa.and_(under.c.id.is_(None), ended).label("vanished"),
         under.c.size,
         _written(under.c),
     )
     found = query.outerjoin(under, under.c.key == record.c.object_key)
-    return found.outerjoin(taken, sa.and_(*withdrawn)).where(valid_at(record, moment))
+    return found.outerjoin(withdrawn, withdrawn.c.id == record.c.id).where(valid_at(record, moment))
 
 
 def _written(of: Any) -> sa.Label[datetime]:

@@ -438,12 +438,16 @@ def withdrawal_of(
 
     A service that was restored gives ids again: a record of another sale and another file is another record.
     """
-    known = evidence_observations.alias("known").c
-    of_file = sa.exists().where(
-        known.evidence_id == withdrawals.c.evidence_id,
-        known.sale_id == withdrawals.c.sale_id,
-        known.object_key == object_key,
-        stamped_by(known.seen_at, moment),
+    known = evidence_observations.alias("known")
+    of_file = (
+        sa.exists()
+        .where(
+            known.c.evidence_id == withdrawals.c.evidence_id,
+            known.c.sale_id == withdrawals.c.sale_id,
+            known.c.object_key == object_key,
+            stamped_by(known.c.seen_at, moment),
+        )
+        .correlate_except(known)
     )
     of_sale = sa.or_(withdrawals.c.sale_id == "", withdrawals.c.sale_id == sale_id)
     return sa.and_(withdrawals.c.evidence_id == evidence_id, sa.or_(of_sale, of_file))

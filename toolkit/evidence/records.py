@@ -8,6 +8,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from toolkit.bucket.client import Bucket, ObjectSeen
 from toolkit.contract.codes import WRONG_KIND
@@ -152,10 +153,12 @@ def records_where(
     earlier = object_observations.alias("earlier")
     latest = latest_look(seen)
     first = first_fault(latest).lateral()
+    of_record = sa.select(withdrawals).where(withdrawal_of(*record.c["id", "sale_id", "object_key"]))
+    taken = of_record.order_by(withdrawals.c.withdrawn_at).limit(1).lateral("taken")
     query = (
         sa.select(
             record,
-            *withdrawals.c["reason", "withdrawn_by", "approved_by", "withdrawn_at"],
+            *taken.c["reason", "withdrawn_by", "approved_by", "withdrawn_at"],
             *(seen.c.id.label("observation"), *seen.c["size", "etag", "seen_at"]),
             *latest.c["kind", "media_type", "sha256", "seconds", "pages", "depth", "readers"],
             first.c.fault,
@@ -163,7 +166,7 @@ def records_where(
             sa.exists().where(sa.collate(earlier.c.key, "C") == record.c.object_key).label("seen_before"),
         )
         .select_from(record)
-        .outerjoin(withdrawals, withdrawal_of(*record.c["id", "sale_id", "object_key"]))
+        .outerjoin(taken, sa.true())
         .outerjoin(seen, sa.and_(sa.collate(seen.c.key, "C") == record.c.object_key, seen.c.gone_at.is_(None)))
         .outerjoin(latest, sa.true())
         .outerjoin(first, sa.true())
@@ -230,13 +233,14 @@ def time_line(connection: Connection, sale_id: str, keys: Mapping[UUID, str | No
 def withdrawals_at(connection: Connection, moment: datetime) -> Sequence[sa.Row[Any]]:
     """Return the records that had been withdrawn by then, the latest first, with the reason and both people.
 
-    Each is as it was seen last of the sale that it was withdrawn from.
+    Each is as it was seen last with the file, or of the sale, that it was withdrawn from; it stands there once.
     """
     seen, sale = evidence_observations, sale_observations
+    of_record = withdrawal_of(*seen.c["evidence_id", "sale_id", "object_key"], moment=moment)
     record = (
-        sa.select(seen.c.evidence_id, seen.c.sale_id, seen.c.evidence_type)
-        .where(seen.c.evidence_id == withdrawals.c.evidence_id, seen.c.seen_at <= moment)
-        .order_by((seen.c.sale_id == withdrawals.c.sale_id).desc(), seen.c.seen_at.desc(), seen.c.id.desc())
+        sa.select(*seen.c["id", "evidence_id", "sale_id", "evidence_type"])
+        .where(of_record, seen.c.seen_at <= moment)
+        .order_by(seen.c.seen_at.desc(), seen.c.id.desc())
         .limit(1)
         .lateral("record")
     )
@@ -247,9 +251,10 @@ def withdrawals_at(connection: Connection, moment: datetime) -> Sequence[sa.Row[
         .join(record, sa.true())
         .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, valid_at(sale, moment)))
         .where(withdrawals.c.withdrawn_at <= moment)
-        .order_by(withdrawals.c.withdrawn_at.desc(), record.c.evidence_id)
+        .ext(distinct_on(record.c.id))
+        .order_by(record.c.id, withdrawals.c.withdrawn_at)
     )
-    return connection.execute(query).all()
+    return sorted(connection.execute(query), key=lambda each: each.withdrawn_at, reverse=True)
 
 
 _EVENTS: Final = """
