@@ -128,7 +128,7 @@ def test_a_dossier_opens_without_the_toolkit(run, database, asked_for, tmp_path)
     for proof in (tmp_path / "opened" / "proofs").iterdir():
         assert verify_bundle(proof)["inclusion"].holds
         proven[int(proof.name)] = json.loads((proof / "entry.json").read_text("utf-8"))["kind"]
-    assert {"UPLOADED", "VERIFIED"} <= set(proven.values())
+    assert {"UPLOADED", "VERIFIED", "OPENED"} <= set(proven.values())
     digest = sha256(Path(path).read_bytes()).hexdigest()
     assert {"dossier.zip": digest} in [detail["files"] for kind, detail in events if kind == "REPORTED"]
     assert [kind for kind, _ in events].count("OPENED") == 2

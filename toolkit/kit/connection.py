@@ -399,9 +399,7 @@ class Kit(Services):
         require("pdf", "Dossiers")
         from toolkit.kit.dossier import write_dossier  # its package is an extra
 
-        case, cpf = self.case_of(sale_id, unmask, "CPF and file names of a sale, in a dossier")
-        unmasked = unmask is not None
-        path = write_dossier(self, case, cpf, self.path(out), with_files=with_files, unmasked=unmasked)
+        path = write_dossier(self, str(sale_id).strip(), self.path(out), with_files=with_files, unmask=unmask)
         return Shown(path, [links("The dossier", [path])], files=[path])
 
     @operation

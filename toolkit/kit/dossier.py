@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 from toolkit.atomic_files import PrivateFolder
 from toolkit.audit.sale_case import SaleCase
 from toolkit.contract.events import HIDDEN
+from toolkit.evidence.records import records_of
 from toolkit.kit.sales import Rows, facts_of, sale_document, tables_of
 from toolkit.kit.services import Services
 from toolkit.kit.shown import json_text
@@ -47,22 +48,24 @@ _SAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _OWNER_ONLY: Final = 0o600 << 16
 
 
-def write_dossier(
-    kit: Services, case: SaleCase, cpf: str | None, out: Path, *, with_files: str | None, unmasked: bool
-) -> Path:
+def write_dossier(kit: Services, sale_id: str, out: Path, *, with_files: str | None, unmask: str | None) -> Path:
     """Write the archive about a sale into the folder ``out``, for its owner only; return its path.
 
-    ``with_files`` is the reason for handing out the files of its evidence, ``cpf`` that of its client. An archive
-    of the same sale that lies there is replaced. The custody log keeps the SHA-256 of the new one.
+    ``with_files`` is the reason for handing out the files of its evidence, ``unmask`` that for the whole CPF. An
+    archive of the same sale that lies there is replaced. The custody log keeps the SHA-256 of the new one.
     """
-    language, zone, made_at = current_language(), kit.settings.timezone, kit.clock()
+    language, zone, unmasked = current_language(), kit.settings.timezone, unmask is not None
     say, about = language.text, [language.text(sentence) for sentence in ABOUT]
-    title = say("Dossier of the sale {}", case.sale_id)
-    as_of = say("as of {}", language.moment(made_at, zone))
-    facts = {_(label): value for label, value in facts_of(case, zone, cpf, unmasked=unmasked).items()}
-    document = _document(case, zone, made_at)
     with kit.scratch() as scratch:
-        held = {} if with_files is None else dict(kit.files_of(case.records, with_files, scratch))
+        records = () if with_files is None else records_of(kit.database, sale_id)
+        held = dict(kit.files_of(records, with_files or "", scratch))
+        # Later, so that the time line tells that the files were opened for it.
+        case, cpf = kit.case_of(sale_id, unmask, "CPF and file names of a sale, in a dossier")
+        made_at = kit.clock()
+        title = say("Dossier of the sale {}", case.sale_id)
+        as_of = say("as of {}", language.moment(made_at, zone))
+        facts = {_(label): value for label, value in facts_of(case, zone, cpf, unmasked=unmasked).items()}
+        document = _document(case, zone, made_at)
         files, rows = _evidence(case, held)
         shown = {*texts_of(document), *(each.object_key for each in case.records if unmasked)}
         files |= _proofs(kit, case, shown, scratch)
