@@ -299,12 +299,16 @@ def test_a_record_leaves_the_sale_that_it_was_of_before_too(office, run, databas
     assert {each["code"]: each["status"] for each in past["findings"]} == dict.fromkeys(OF_FILES, "open")
 
 
-def test_a_sale_that_the_service_deleted_is_found_by_its_client(office, database):
+def test_a_sale_that_the_service_deleted_is_found_by_its_client(office, database, tmp_path):
     [(joao,)] = rows(database, "SELECT client_id FROM sales WHERE id = 'V-2'")
     execute(database, f"UPDATE sales SET client_id = '{joao}' WHERE id = 'V-1'")
     assert office.asked("show", "--json", cpf=MARIA["cpf"]).told["sales"] == []  # the history has not seen it yet
     execute(database, "DELETE FROM evidences WHERE sale_id = 'V-1'", "DELETE FROM sales WHERE id = 'V-1'")
     assert [each["saleId"] for each in office.asked("show", "--json", cpf=MARIA["cpf"]).told["sales"]] == ["V-1"]
+    office.asked("export", "--out", tmp_path / "copy", "--reason", "request 7", "--with-files", cpf=MARIA["cpf"])
+    with zipfile.ZipFile(next((tmp_path / "copy").iterdir())) as archive:
+        [record] = json.loads(archive.read("person.json"))["records"]
+        assert archive.read(f"files/{record['id']}.pdf").startswith(b"%PDF")
     office.asked("erase", *PEOPLE, "--look-in", office.work, cpf=MARIA["cpf"])
     assert office.left(OF_MARIA) == []
     assert office.asked("show", "--json", cpf=MARIA["cpf"]).told["sales"] == []

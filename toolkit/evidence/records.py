@@ -121,8 +121,8 @@ def _set_aside() -> DatabaseError:
     )
 
 
-def _sale_and_key(connection: Connection, evidence_id: UUID) -> sa.Row[Any, Any]:
-    """Return the ``sale_id`` and the ``object_key`` of one record.
+def _sale_and_key(connection: Connection, evidence_id: UUID, *, deleted: bool = False) -> sa.Row[Any, Any]:
+    """Return the ``sale_id`` and the ``object_key`` of one record, of one that was ``deleted`` as seen last.
 
     Raises:
         EvidenceNotFound: no evidence record has this id.
@@ -130,6 +130,10 @@ def _sale_and_key(connection: Connection, evidence_id: UUID) -> sa.Row[Any, Any]
     """
     query = sa.select(evidences.c.sale_id, evidences.c.object_key)
     found = connection.execute(query.where(same(connection, evidences, "id", evidence_id))).fetchmany(2)
+    if not found and deleted:
+        seen = evidence_observations.c
+        last = sa.select(seen.sale_id, seen.object_key).where(seen.evidence_id == evidence_id)
+        found = connection.execute(last.order_by(seen.id.desc())).fetchmany(1)
     if not found:
         raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
     if len(found) > 1:
@@ -339,7 +343,7 @@ def open_evidence(
         raise InvalidInput("A link lives for 1 to {} seconds.", LONGEST_SECONDS)
     with database.transaction() as connection:
         check_bucket(connection, bucket)
-        record = _sale_and_key(connection, evidence_id)
+        record = _sale_and_key(connection, evidence_id, deleted=True)
     if bucket.head(record.object_key) is None:
         raise EvidenceNotFound("There is no file in the bucket for the record {}.", evidence_id)
     opening = {"id": new_id(), "evidence_id": evidence_id, "reason": reason, "opened_by": opened_by}

@@ -131,9 +131,10 @@ class ReviewDesk:
         """Return the first pages of a document as PNG; the custody log tells that it was opened."""
         from toolkit.evidence.inspection import drawn_pages
 
-        record = [each for each in records_of(self._kit.database, turn.sale_id) if each.id == turn.evidence_id]
+        records = records_of(self._kit.database, turn.sale_id)
+        keys = {each.id: each.object_key for each in records if each.id == turn.evidence_id}
         with self._kit.scratch() as folder:
-            for _record, path in self._kit.files_of(record, "review", folder, by=self.reviewer):
+            for _record, path in self._kit.files_of(keys, "review", folder, by=self.reviewer):
                 with path.open("rb") as file:
                     return drawn_pages(file)
         return []

@@ -58,7 +58,8 @@ def write_dossier(kit: Services, sale_id: str, out: Path, *, with_files: str | N
     say, about = language.text, [language.text(sentence) for sentence in ABOUT]
     with kit.scratch() as scratch:
         records = () if with_files is None else records_of(kit.database, sale_id)
-        held = dict(kit.files_of(records, with_files or "", scratch))
+        keys = {each.id: each.object_key for each in records}
+        held = dict(kit.files_of(keys, with_files or "", scratch))
         # Later, so that the time line tells that the files were opened for it.
         case, cpf = kit.case_of(sale_id, unmask, "CPF and file names of a sale, in a dossier")
         made_at = kit.clock()

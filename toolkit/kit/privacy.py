@@ -27,7 +27,6 @@ from toolkit.contract.privacy import (
     read_plan,
 )
 from toolkit.errors import InvalidInput, PrivacyRefused
-from toolkit.evidence.records import records_of
 from toolkit.kit.process import operation
 from toolkit.kit.services import Services
 from toolkit.kit.shown import Part, Shown, figures, links, say, table
@@ -112,10 +111,9 @@ class Privacy:
             whole.touch(mode=0o600)
             with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr("person.json", json.dumps(content, ensure_ascii=False, indent=2, default=str))
-                for sale in person.sales if with_files else ():
-                    records = records_of(kit.database, sale.id)
-                    for _record, path in kit.files_of(records, reason, scratch):
-                        archive.write(path, f"files/{path.name}")
+                keys = {each["id"]: each["object_key"] for each in content["records"] if with_files}
+                for _record, path in kit.files_of(keys, reason, scratch):
+                    archive.write(path, f"files/{path.name}")
             whole.rename(place / name)
         return Shown(place / name, [links("The copy for the person", [place / name])], files=[place / name])
 

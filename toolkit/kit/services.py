@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from toolkit.bucket.client import Bucket
     from toolkit.bucket.file_store import FileStore
     from toolkit.contract.evidence import Withdrawal
-    from toolkit.evidence.records import EvidenceRecord, Link
+    from toolkit.evidence.records import Link
 
 Moment = str | datetime | None
 """A datetime, or a text such as 2026-11-20 (its end) or 2026-11-20 18:00; ``None`` or blank: now."""
@@ -383,19 +383,19 @@ class Services:
         return case, self.cpfs([client]).get(client) if client else None
 
     def files_of(
-        self, records: Iterable[EvidenceRecord], reason: str, folder: Path, *, by: str | None = None
+        self, keys: Mapping[UUID, str], reason: str, folder: Path, *, by: str | None = None
     ) -> Iterator[tuple[UUID, Path]]:
-        """Bring files into a folder, named by their records; the custody log tells of each first."""
-        for record in records:
-            found = self.bucket.head(record.object_key)
+        """Bring the files under the keys of records into a folder; the custody log tells of each first."""
+        for record, key in keys.items():
+            found = self.bucket.head(key)
             if found is None:
                 continue
-            self.link(record.id, reason=reason, by=by, seconds=1)
-            suffix = Path(record.object_key).suffix.lower()
-            path = folder / f"{record.id}{suffix if suffix[1:].isalnum() else ''}"
-            with self.bucket.download(record.object_key, etag=found.etag) as (chunks, _), path.open("wb") as file:
+            self.link(record, reason=reason, by=by, seconds=1)
+            suffix = Path(key).suffix.lower()
+            path = folder / f"{record}{suffix if suffix[1:].isalnum() else ''}"
+            with self.bucket.download(key, etag=found.etag) as (chunks, _), path.open("wb") as file:
                 file.writelines(chunks)
-            yield record.id, path
+            yield record, path
 
     def withdraw(self, evidence_id: UUID | str, *, reason: str, by: str, approved_by: str) -> Withdrawal:
         """Take an evidence record out of the count, once and for all; the file stays in the bucket.

@@ -150,15 +150,36 @@ _DELETED: Final = """
 
 
 def export_of(connection: Connection, person: KnownPerson) -> dict[str, Any]:
-    """Return all that the tables hold of a person, as the copy that articles 18 and 19 give a right to."""
-    ids = [each.id for each in person.sales]
-    query = sa.select(evidences).where(among(evidences.c.sale_id, ids)).order_by(evidences.c.requested_at)
+    """Return all that the tables hold of a person, as the copy that articles 18 and 19 give a right to.
+
+    Records that the service deleted are among it, as they were seen last.
+    """
+    given = {"sales": [each.id for each in person.sales]}
+    of_sales = among(evidences.c.sale_id, given["sales"])
+    query = sa.select(evidences).where(of_sales).order_by(evidences.c.requested_at)
+    found = {row["id"]: dict(row) for row in connection.execute(sa.text(_RECORDS_SEEN), given).mappings()}
+    found |= {row["id"]: dict(row) for row in connection.execute(query).mappings()}
     return {
         "cpf": person.cpf,
         "clients": list(person.clients),
         "sales": [asdict(each) | {"kept": None if each.kept is None else str(each.kept)} for each in person.sales],
-        "records": [dict(row) for row in connection.execute(query).mappings()],
+        "records": [*found.values()],
     }
+
+
+_RECORDS_SEEN: Final = """
+    SELECT *
+    FROM (
+        SELECT DISTINCT ON (evidence_id) evidence_id AS id, sale_id, type, evidence_type, object_key, requested_at,
+               expires_at
+        FROM audit.evidence_observations AS seen
+        WHERE evidence_id IN (
+            SELECT evidence_id FROM audit.evidence_observations WHERE sale_id = ANY(CAST(:sales AS text[]))
+        )
+        ORDER BY evidence_id, seen.id DESC
+    ) AS last
+    WHERE sale_id = ANY(CAST(:sales AS text[]))
+"""
 
 
 def holds_at(connection: Connection, today: date) -> Sequence[sa.Row[Any]]:
