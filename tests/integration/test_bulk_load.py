@@ -13,6 +13,7 @@ import xlsxwriter
 
 from tests.support.client_rows import FIELDS, body, client, read_csv, write_csv
 from tests.support.request_bodies import CLIENT, changed
+from tests.support.uploaded_sales import execute
 from toolkit.database.tables import addresses, clients
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.intake.clients import load_clients
@@ -64,6 +65,22 @@ def test_a_client_who_is_registered_already_is_skipped_and_listed_by_the_first_i
         {"line": "3", "clientId": str(known.client_id)},
         {"line": "5", "clientId": ids[client(2)["cpf"]]},
     ]
+
+
+def test_rows_that_the_service_refuses_are_tried_again_by_the_next_load(database, load, tmp_path):
+    of_open_savepoints = "FROM pg_locks WHERE locktype = 'transactionid' AND pid = pg_backend_pid()"
+    execute(
+        database,
+        f"CREATE FUNCTION few() RETURNS bool LANGUAGE sql AS $$ SELECT count(*) < 9 {of_open_savepoints} $$",
+        "ALTER TABLE addresses ADD CONSTRAINT few_locks CHECK (few())",
+        "ALTER TABLE addresses ADD CONSTRAINT not_here CHECK (city <> 'Here')",
+    )
+    file = write_csv(tmp_path / "a.csv", [client(n, address__city="Here" if n else "Recife") for n in range(20)])
+    refused = load(file)
+    assert (counts(refused), refused.reasons) == ((1, 19, 0), {"row: Breaks a rule of the service (not_here)": 19})
+    execute(database, "ALTER TABLE addresses DROP CONSTRAINT not_here")
+    assert counts(load(file)) == (19, 0, 1)
+    assert counts(load(file)) == (0, 0, 20)
 
 
 def test_the_workbook_of_rejected_rows_puts_the_reasons_first_and_marks_the_wrong_cells(load, tmp_path):

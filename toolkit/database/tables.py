@@ -458,8 +458,8 @@ load_batches = append_only(
     *columns(Text, "sha256", JSONB, "options", Text, "source"),
     *columns(sa.BigInteger, "accepted", "rejected", "skipped", moment, "loaded_at"),
 )
-"""Each file of clients that was loaded, written with its rows. ``fingerprint`` is of contents (``sha256``) and of
-``options`` that change what becomes of them; its clients have ``loaded_at`` as ``created_at``."""
+"""Each file of clients of which the service refused no row, written with its rows. ``fingerprint`` is of contents
+(``sha256``) and ``options`` that change what becomes of them; its clients have ``loaded_at`` as ``created_at``."""
 
 CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observations, finding_observations)
 """Rows of these tables are never deleted, and change once: when ``gone_at`` is set."""

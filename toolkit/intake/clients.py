@@ -151,6 +151,7 @@ class _Load:
         self._outputs.complete()
         if storing:
             self._table.check_unchanged()
+        if storing and not refused:  # what the service refuses today it may take tomorrow
             self._record(connection, fingerprint, moment)
 
     def _stage(self, staging: "Staging", moment: datetime, progress: Progress) -> None:
@@ -312,7 +313,7 @@ class Staging:
     def _refusal(self) -> str | None:
         """Register all clients in the table, or none and return why the service refuses one of them."""
         try:
-            with self._connection.begin_nested():
+            with raw(self._connection).transaction():
                 self._connection.execute(sa.text("SET CONSTRAINTS ALL DEFERRED"))
                 service_of(self._connection).run(self._connection, "add_clients")
                 self._connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
