@@ -100,6 +100,7 @@ def test_personal_data_are_masked_unless_a_reason_is_given_which_the_log_tells(k
         (lambda kit: kit.sync(confirmed="False"), InvalidInput, "confirmed must be True or False"),
         (lambda kit: kit.privacy.retention(erase_them="false"), InvalidInput, "erase_them must be True or False"),
         (lambda kit: kit.load_clients([]), InvalidInput, "Name a file"),
+        (lambda kit: kit.load_clients(["a.csv", None]), InvalidInput, "Name a file"),
         (lambda kit: kit.load_sales(Path("s3://b/x.csv")), SettingsError, "is in a bucket; a folder or file of"),
         (lambda kit: kit.load_clients({"cpf": ["1"]}), InvalidInput, "Name a file"),
         (lambda kit: kit.load_sales(["a.csv", "b.csv"]), InvalidInput, "Name one file only, not 2."),

@@ -317,9 +317,9 @@ def files_given(
 
     folder = kit.path(out) if out else None
     if not isinstance(given, pd.DataFrame):
-        named = [given] if isinstance(given, (str, Path)) else given if isinstance(given, Sequence) else []
-        paths = [kit.path(each) for each in named if str(each).strip()]
-        if not paths:
+        named = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+        paths = [kit.path(each) for each in named if isinstance(each, (str, Path)) and str(each).strip()]
+        if not paths or len(paths) < len(named):
             raise InvalidInput("Name a file: a CSV or XLSX file, or give a DataFrame.")
         if len(paths) > 1 and not several:
             raise InvalidInput("Name one file only, not {}.", len(paths))
