@@ -165,6 +165,17 @@ def test_an_error_of_a_formula_is_no_blank_cell(load, tmp_path):
     assert counts(load(workbook)) == (0, 2, 0)
 
 
+def test_a_formula_that_no_program_has_computed_is_no_blank_cell(load, tmp_path):
+    book = openpyxl.Workbook()
+    made = client(0, email='=LOWER("ANA@example.com")')
+    for row in (FIELDS, made.values(), client(1).values()):
+        book.active.append([*row])
+    book.save(tmp_path / "a.xlsx")
+    result = load(tmp_path / "a.xlsx")
+    assert counts(result) == (1, 1, 0)
+    assert result.reasons == {"email: Holds an error of a formula instead of a value": 1}
+
+
 MESSY = Path(__file__).parent.parent / "data" / "messy"
 EXPECTED = json.loads((MESSY / "expected.json").read_text("utf-8"))
 

@@ -133,6 +133,11 @@ _LONGEST_CELL: Final = 64 * 1024
 _ERROR: Final = re.compile(
     rb"<(?:\w+:)?c\s[^>]*?\br=\"([A-Z]{1,3})([0-9]{1,7})\"[^>]*?\bt=\"e\"[^>]*>[^\0]{0,9999}?<(?:\w+:)?v>([^<]*)<"
 )
+_NOT_COMPUTED: Final = re.compile(
+    rb"<(?:\w+:)?c\s(?![^>]*\bt=\"str\")[^>]*?\br=\"([A-Z]{1,3})([0-9]{1,7})\"[^>]*>"
+    rb"<(?:\w+:)?f\b[^>]*>(?:[^<]*</(?:\w+:)?f>)?(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?()</"
+)
+"""A formula without a value, as libraries write it; the text that a formula gives may be empty."""
 _UNREADABLE: Final = (
     *(zipfile.BadZipFile, zlib.error, KeyError, ValueError, RuntimeError, OSError, EOFError),
     ElementTree.ParseError,
@@ -165,7 +170,10 @@ class _Parts:
             yield _NAMESPACES.sub("", each.tag), attributes
 
     def errors(self, sheet: str) -> dict[int, dict[int, str]]:
-        """Return the errors of formulas by line and column, which the reader hands out as empty cells."""
+        """Return the errors of formulas by line and column, which the reader hands out as empty cells.
+
+        A formula that no program has computed counts as one.
+        """
         found: dict[int, dict[int, str]] = {}
         if sheet not in self._sheets:
             return found
@@ -173,11 +181,13 @@ class _Parts:
             text = b""
             while block := stream.read(_BLOCK):
                 text = text[-_LONGEST_CELL:] + block
-                for letters, line, error in _ERROR.findall(text) if b't="e"' in text else ():
+                errors = _ERROR.findall(text) if b't="e"' in text else []
+                errors += _NOT_COMPUTED.findall(text) if b"f>" in text else []
+                for letters, line, error in errors:
                     column = 0
                     for letter in letters:
                         column = column * 26 + letter - ord("A") + 1
-                    found.setdefault(int(line), {})[column - 1] = unescape(error.decode())
+                    found.setdefault(int(line), {})[column - 1] = unescape(error.decode()) or "#CALC!"
         return found
 
 
