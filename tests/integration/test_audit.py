@@ -216,6 +216,7 @@ def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(database, ga
     assert resolved.changed["resolved"] == [POV]
     assert again.changed["reopened"] == [POV]
     assert list(again.trend["present"].tail(6)) == [2, 2, 1, 1, 1, 2]
+    assert list(audited(database, as_of=day(8)).trend["present"].tail(3)) == [1, 1, 2]  # no audit was made then
 
     zone = DEFAULT_DEADLINES.timezone  # what ended at the very moment, or on the first day, is told
     assert list(changes_between(database, first.facts.as_of, resolved.facts.as_of, zone).ids("resolved")) == [POV]

@@ -16,7 +16,7 @@ from tests.support.client_rows import read_csv
 from toolkit.audit import run
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.engines import DuckdbEngine
-from toolkit.audit.findings import find_present, write_findings
+from toolkit.audit.findings import find_present, note_changes, write_findings
 from toolkit.audit.folder import FACTS, AuditFacts, LastSync, Source, open_audit, part_of
 from toolkit.audit.judge import GIVEN, OUTPUTS
 from toolkit.contract.contents import LOOK, ContentProblem, Coverage
@@ -142,6 +142,7 @@ def folder_of(place, told, given_source=None, file_findings=(), evidence=None):
         session.execute(f"CREATE TABLE listed AS FROM '{place / 'verdicts.parquet'}'")
         session.execute("INSERT INTO sale SELECT sale_id, partner, utility_group FROM listed")
         find_present(session, file_findings, [])
+        note_changes(None, session, AS_OF)
         write_findings(session, AS_OF, place, before=None, audits=[], waivers=[], deadlines=deadlines)
     facts = AuditFacts(
         as_of=AS_OF,

@@ -74,7 +74,7 @@ def changes_between(place: Database, start: datetime, end: datetime, zone: ZoneI
                 end.isoformat(timespec="seconds"),
             )
         extract_history(connection, end, session)
-        session.execute(_PRESENT, {"moment": end})
+        session.execute(_PRESENT)
         find_history(session, end, start, audits, zone.key)
         findings = session.sql(_CHANGES, params={"start": start}).to_arrow_table().to_pandas().set_index("id")
         trend = trend_query(end, start.astimezone(zone).date(), zone)
@@ -95,7 +95,7 @@ _PRESENT: Final = """
            CASE WHEN sale.sale_id IS NULL THEN episode.utility_group ELSE sale.utility_group END AS utility_group,
            CAST(NULL AS VARCHAR) AS reason
     FROM episode LEFT JOIN sale USING (sale_id)
-    WHERE gone_at IS NULL OR gone_at > CAST($moment AS TIMESTAMPTZ)
+    WHERE gone_at IS NULL
 """
 
 _CHANGES: Final = f"""

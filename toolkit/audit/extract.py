@@ -211,8 +211,11 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
     sales = sa.select(sale.c.id.label("number"), *sale.c[tuple(SALES.names)]).where(
         valid_at(sale, moment), _in_range(sale.c.id)
     )
-    of_findings = finding.c["finding_id", "code", "sale_id", "partner", "utility_group", "seen_at", "gone_at"]
-    findings = sa.select(*of_findings).where(stamped_by(finding.c.seen_at, moment), _in_range(finding.c.id))
+    gone_by_then = sa.case((stamped_by(finding.c.gone_at, moment), finding.c.gone_at)).label("gone_at")
+    of_findings = finding.c["finding_id", "code", "sale_id", "partner", "utility_group", "seen_at"]
+    findings = sa.select(*of_findings, gone_by_then).where(
+        stamped_by(finding.c.seen_at, moment), _in_range(finding.c.id)
+    )
     asked = tables.evidence_requests.c
     came, gone = sale.alias("came"), sale.alias("gone")
     again = sa.select(came.c.id).where(came.c.sale_id == gone.c.sale_id, came.c.seen_at == gone.c.gone_at)

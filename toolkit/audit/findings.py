@@ -2,7 +2,8 @@
 
 An episode lasts from the audit that saw a finding first until the audit that did not see it any more. PostgreSQL
 keeps them all; an audit of now writes those that began or ended with it. Everything is computed in the working
-tables of the audit: ``present`` (what the audit sees), ``episode``, and ``history``, one row a finding.
+tables of the audit: ``present`` (what the audit sees), ``episode`` (as of its moment), and ``history``, one row a
+finding.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -49,16 +50,17 @@ def find_present(session: Any, of_files: Sequence[Mapping[str, Any]], of_service
     session.execute(_PRESENT)
 
 
-def note_changes(connection: Connection, session: Any, moment: datetime) -> None:
-    """Note in PostgreSQL, and in ``episode``, which findings began and ended with this audit, and nothing else.
+def note_changes(connection: Connection | None, session: Any, moment: datetime) -> None:
+    """Note in ``episode`` which findings began and ended with this audit, and nothing else.
 
-    Whoever calls it holds the lock of the findings' history.
+    They are noted in PostgreSQL, too, where ``connection`` is given; it holds the lock of the findings' history.
     """
     session.execute(_DIFFERING)
-    connection.execute(sa.text(_NEW_DIFFERING))
-    for rows in session.sql("FROM differing").to_arrow_reader(PIECE):
-        copy_rows(connection, "differing", pa.Table.from_batches([rows]))
-    connection.execute(sa.text(_NOTE), {"moment": moment})
+    if connection is not None:
+        connection.execute(sa.text(_NEW_DIFFERING))
+        for rows in session.sql("FROM differing").to_arrow_reader(PIECE):
+            copy_rows(connection, "differing", pa.Table.from_batches([rows]))
+        connection.execute(sa.text(_NOTE), {"moment": moment})
     for statement in _NOTE_HERE:
         session.execute(statement, {"moment": moment})
 
@@ -97,9 +99,8 @@ def find_history(
 
 def trend_query(moment: datetime, first: date, zone: ZoneInfo) -> str:
     """Return the query of the findings that were there, came and went, by partner and day from ``first`` on."""
-    given = {"zone": zone.key, "moment": moment.isoformat(), "first": str(first)}
-    today = quoted(str(moment.astimezone(zone).date()))
-    return _TREND.format(today=today, **{name: quoted(text) for name, text in given.items()})
+    given = {"zone": zone.key, "today": str(moment.astimezone(zone).date()), "first": str(first)}
+    return _TREND.format(**{name: quoted(text) for name, text in given.items()})
 
 
 def as_listed(found: pd.DataFrame) -> pd.DataFrame:
@@ -229,12 +230,12 @@ _NOTE: Final = """
 
 _NOTE_HERE: Final = (
     """
-    UPDATE episode SET gone_at = CAST($moment AS TIMESTAMPTZ)
+    UPDATE episode SET gone_at = $moment
     WHERE gone_at IS NULL AND finding_id IN (SELECT id FROM differing WHERE NOT present)
     """,
     """
     INSERT INTO episode (finding_id, code, sale_id, partner, utility_group, seen_at)
-    SELECT id, code, sale_id, partner, utility_group, CAST($moment AS TIMESTAMPTZ) FROM differing WHERE present
+    SELECT id, code, sale_id, partner, utility_group, $moment FROM differing WHERE present
     """,
 )
 
@@ -242,50 +243,38 @@ _KNOWN: Final = ", ".join(f"'{code.code}'" for code in CODES.values() if code.se
 
 _HISTORY: Final = f"""
     CREATE OR REPLACE TABLE history AS
-    WITH ours AS (
-        SELECT * REPLACE (CASE WHEN gone_at <= CAST($moment AS TIMESTAMPTZ) THEN gone_at END AS gone_at)
-        FROM episode WHERE code IN ({_KNOWN})
-    ),
-    known AS (
+    WITH known AS (
         SELECT finding_id AS id, any_value(code) AS code, any_value(sale_id) AS sale_id,
                min(seen_at) AS first_seen, max(seen_at) AS opened_at, count(*) AS episodes,
                arg_max({{'gone_at': gone_at, 'partner': partner, 'utility_group': utility_group}},
                    seen_at) AS last,
-               bool_or(seen_at <= CAST($before AS TIMESTAMPTZ)
-                   AND (gone_at IS NULL OR gone_at > CAST($before AS TIMESTAMPTZ))) AS open_before,
-               bool_or(gone_at <= CAST($before AS TIMESTAMPTZ)) AS ended_before
-        FROM ours GROUP BY finding_id
+               bool_or(seen_at <= $before AND (gone_at IS NULL OR gone_at > $before)) AS open_before,
+               bool_or(gone_at <= $before) AS ended_before
+        FROM episode WHERE code IN ({_KNOWN}) GROUP BY finding_id
     ),
     standing AS (
-        SELECT present.*, false AS resolved,
-               coalesce(known.last.gone_at IS NOT NULL OR episodes > 1, false) AS again,
-               coalesce(first_seen, CAST($moment AS TIMESTAMPTZ)) AS first_seen,
-               CASE WHEN known.last.gone_at IS NULL THEN coalesce(opened_at, CAST($moment AS TIMESTAMPTZ))
-                    ELSE CAST($moment AS TIMESTAMPTZ) END AS opened_at,
+        SELECT present.*, false AS resolved, episodes > 1 AS again, first_seen, opened_at,
                CAST($moment AS TIMESTAMPTZ) AS last_seen, CAST(NULL AS TIMESTAMPTZ) AS closed_at,
-               CASE WHEN CAST($before AS TIMESTAMPTZ) IS NULL THEN NULL WHEN open_before THEN 'open'
+               CASE WHEN $before IS NULL THEN NULL WHEN open_before THEN 'open'
                     WHEN ended_before THEN 'reopened' ELSE 'new' END AS change
-        FROM present LEFT JOIN known ON known.id = present.id
+        FROM present JOIN known ON known.id = present.id
     ),
-    ended AS (
-        SELECT known.* REPLACE (coalesce(last.gone_at, CAST($moment AS TIMESTAMPTZ)) AS last), last AS about
-        FROM known WHERE id NOT IN (SELECT id FROM present)
-    ),
+    ended AS (SELECT *, last.gone_at AS closed_at FROM known WHERE last.gone_at IS NOT NULL),
     resolved AS (
         SELECT ended.id, ended.code, ended.sale_id,
-               CASE WHEN sale.sale_id IS NULL THEN about.partner ELSE sale.partner END AS partner,
-               CASE WHEN sale.sale_id IS NULL THEN about.utility_group
+               CASE WHEN sale.sale_id IS NULL THEN last.partner ELSE sale.partner END AS partner,
+               CASE WHEN sale.sale_id IS NULL THEN last.utility_group
                     ELSE sale.utility_group END AS utility_group,
                CASE WHEN EXISTS (
-                   SELECT 1 FROM gap WHERE gap.sale_id = ended.sale_id AND gap.gone_at > ended.opened_at
-                       AND gap.gone_at <= ended.last AND (gap.back_at IS NULL OR gap.back_at > ended.last)
+                   SELECT 1 FROM gap WHERE gap.sale_id = ended.sale_id AND gap.gone_at > opened_at
+                       AND gap.gone_at <= closed_at AND (gap.back_at IS NULL OR gap.back_at > closed_at)
                ) THEN '{SALE_GONE}' END AS reason,
-               true AS resolved, false AS again, first_seen, ended.opened_at,
-               greatest(ended.opened_at, audit.as_of) AS last_seen, ended.last AS closed_at,
+               true AS resolved, false AS again, first_seen, opened_at,
+               greatest(opened_at, audit.as_of) AS last_seen, closed_at,
                CASE WHEN open_before THEN 'resolved' END AS change
         FROM ended
         LEFT JOIN sale ON sale.sale_id = ended.sale_id
-        ASOF LEFT JOIN audit ON ended.last > audit.as_of
+        ASOF LEFT JOIN audit ON closed_at > audit.as_of
     )
     SELECT *, CAST(first_seen AT TIME ZONE $zone AS DATE) AS first_day,
            CAST(opened_at AT TIME ZONE $zone AS DATE) AS opened_day,
@@ -360,10 +349,8 @@ _TREND: Final = """
     WITH counted AS (
         SELECT coalesce(CASE WHEN present.id IS NULL THEN episode.partner ELSE present.partner END, '') AS partner,
                CAST(seen_at AT TIME ZONE {zone} AS DATE) AS came,
-               CASE WHEN gone_at <= CAST({moment} AS TIMESTAMPTZ)
-                    THEN CAST(gone_at AT TIME ZONE {zone} AS DATE) END AS went
+               CAST(gone_at AT TIME ZONE {zone} AS DATE) AS went
         FROM episode LEFT JOIN present ON present.id = episode.finding_id
-        WHERE seen_at <= CAST({moment} AS TIMESTAMPTZ)
     ),
     lately AS (FROM counted WHERE went IS NULL OR went >= CAST({first} AS DATE)),
     day AS (

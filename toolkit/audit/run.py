@@ -175,8 +175,8 @@ class _Work:
             if any(each.state == "overdue" for each in requests_at(snapshot, today, self.moment)):
                 raised.append(REQUEST_OVERDUE)
             find_present(session, of_files, raised)
+            note_changes(connection, session, self.moment)
             if connection is not None:
-                note_changes(connection, session, self.moment)
                 row = {"id": self.run, "as_of": self.moment, "ran_at": self.made_at, "with_files": True}
                 connection.execute(sa.insert(audit_runs), row | counts)
             audits, waivers = audits_until(snapshot, self.moment), waivers_at(snapshot, self.moment)
