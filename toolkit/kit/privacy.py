@@ -151,7 +151,7 @@ class Privacy:
         kit = self._kit
         if (cpf is None) == (not sale_ids):
             raise InvalidInput("Give a CPF or sales, and not both.")
-        planned = self._planned(cpf=cpf, sale_ids=sale_ids)
+        planned = self._planned(cpf, sale_ids)
         plan = kit.database.run(planned)
         folders = [kit.credentials_folder, *map(kit.path, look_in)]
         found, unknown = search((each for each in folders if each.is_dir()), plan.needles)
@@ -159,8 +159,8 @@ class Privacy:
         done = None if dry_run else self._erased(plan, planned, basis, by, approved_by)
         return self._shown_plan(plan, done)
 
-    def _planned(self, **of: Any) -> partial[ErasurePlan]:
-        return partial(plan_erasure, plan=self.plan, zone=self._zone, now=self._kit.clock(), **of)
+    def _planned(self, cpf: str | None, sale_ids: Sequence[str]) -> partial[ErasurePlan]:
+        return partial(plan_erasure, cpf=cpf, sale_ids=sale_ids, plan=self.plan, zone=self._zone)
 
     def _erased(
         self, plan: ErasurePlan, planned: partial[ErasurePlan], basis: str, by: str, approved_by: str
@@ -255,8 +255,8 @@ class Privacy:
         if not rules.retention:
             raise PrivacyRefused("No periods are set: TOOLKIT_PRIVACY names a file with tables [[retention]].")
         with kit.database.transaction() as connection:
-            ids = persons.beyond_periods(connection, rules, self._zone, kit.clock(), kit.log_keys)
-            planned = self._planned(sale_ids=ids)
+            ids = persons.beyond_periods(connection, rules, self._zone, kit.log_keys)
+            planned = self._planned(None, ids)
             plan = planned(connection)
         basis = "; ".join(sorted({rule.basis for rule in rules.retention}))
         done = None
@@ -352,7 +352,7 @@ class Privacy:
         return Shown(found, parts, {"erasures": ids, "unlisted": lost}, bool(lost or (dry_run and found)))
 
     def _find(self, cpf: str) -> KnownPerson:
-        return self._kit.database.run(persons.find_person, cpf, self.plan, self._zone, self._kit.clock())
+        return self._kit.database.run(persons.find_person, cpf, self.plan, self._zone)
 
 
 def _stored(row: Any) -> list[str]:

@@ -55,13 +55,7 @@ class ErasurePlan:
 
 
 def plan_erasure(
-    connection: Connection,
-    plan: PrivacyPlan,
-    zone: ZoneInfo,
-    now: datetime,
-    *,
-    cpf: str | None = None,
-    sale_ids: Sequence[str] = (),
+    connection: Connection, cpf: str | None, sale_ids: Sequence[str], plan: PrivacyPlan, zone: ZoneInfo
 ) -> ErasurePlan:
     """Return what would be erased of the person with a CPF, or of sales.
 
@@ -69,9 +63,9 @@ def plan_erasure(
         SaleNotFound: one of these sales is not there, or was erased.
         PrivacyRefused: an object is the evidence of another sale, too.
     """
-    person = None if cpf is None else find_person(connection, cpf, plan, zone, now)
+    person = None if cpf is None else find_person(connection, cpf, plan, zone)
     wanted = among(sales.c.id, sale_ids)
-    found = person.sales if person else sales_of(connection, wanted, plan, zone, now, named=sale_ids)
+    found = person.sales if person else sales_of(connection, wanted, sale_ids, plan, zone)
     for missing in sorted({*sale_ids} - {each.id for each in found}):
         raise SaleNotFound(missing)
     may_go = tuple(each for each in found if each.kept is None)

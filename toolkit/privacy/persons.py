@@ -17,7 +17,7 @@ from validate_docbr import CPF
 from toolkit.contract.events import CustodyEvent, LogKeys
 from toolkit.contract.fields import stated
 from toolkit.contract.privacy import ANSWER_DAYS, AnswerOutcome, PrivacyPlan, Right
-from toolkit.database.connection import Database, Lock, among, take
+from toolkit.database.connection import Database, Lock, among, database_of, take
 from toolkit.database.observation_clock import stamp
 from toolkit.database.privacy_tables import hold_releases, legal_holds, privacy_answers, privacy_requests
 from toolkit.database.service import clients, evidences, sales
@@ -60,7 +60,7 @@ def digits_of(cpf: str) -> str:
     return digits
 
 
-def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneInfo, now: datetime) -> KnownPerson:
+def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneInfo) -> KnownPerson:
     """Return what is known of the person with this CPF, with sales that the service deleted; there may be nothing.
 
     Raises:
@@ -75,16 +75,11 @@ def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneI
     ids = [row["id"] for row in found]
     seen = set(connection.scalars(sa.text(_SEEN), {"clients": ids}))
     seen.difference_update(connection.scalars(sa.select(sales.c.id).where(among(sales.c.id, seen))))
-    return KnownPerson(digits, found, sales_of(connection, among(sales.c.client_id, ids), plan, zone, now, seen))
+    return KnownPerson(digits, found, sales_of(connection, among(sales.c.client_id, ids), seen, plan, zone))
 
 
 def sales_of(
-    connection: Connection,
-    wanted: sa.ColumnElement[bool],
-    plan: PrivacyPlan,
-    zone: ZoneInfo,
-    now: datetime,
-    named: Iterable[str] = (),
+    connection: Connection, wanted: sa.ColumnElement[bool], named: Iterable[str], plan: PrivacyPlan, zone: ZoneInfo
 ) -> tuple[SaleOfPerson, ...]:
     """Return sales of the service with what keeps each: a hold, credentials without a file, or a period.
 
@@ -94,7 +89,8 @@ def sales_of(
     found: list[Any] = [*connection.execute(query)]
     if gone := set(named) - {sale.id for sale in found}:
         found += connection.execute(sa.text(_DELETED), {"ids": list(gone)})
-    today, ids = now.astimezone(zone).date(), [sale.id for sale in found]
+    now, ids = database_of(connection).clock(), [sale.id for sale in found]
+    today = now.astimezone(zone).date()
     types: dict[str, dict[UUID, str]] = {each: {} for each in ids}
     seen, of = evidence_observations.c, evidences.c
     for query, sale in (
@@ -326,9 +322,7 @@ _ACCESSES: Final = """
 """
 
 
-def beyond_periods(
-    connection: Connection, plan: PrivacyPlan, zone: ZoneInfo, now: datetime, keys: LogKeys
-) -> list[str]:
+def beyond_periods(connection: Connection, plan: PrivacyPlan, zone: ZoneInfo, keys: LogKeys) -> list[str]:
     """Return the sales whose evidence is beyond its period: all its types have one, and nothing else keeps it.
 
     Those of persons who have an open request stay.
@@ -338,12 +332,13 @@ def beyond_periods(
     types = sa.select(of.sale_id).where(among(of.evidence_type, limited))
     others = sa.select(of.sale_id).where(~among(of.evidence_type, limited), of.sale_id.is_not(None))
     wanted = sa.and_(sales.c.id.in_(types), sales.c.id.not_in(others))
-    asking = _sales_with_requests(connection, now.date(), keys)
-    found = sales_of(connection, wanted, plan, zone, now)
+    asking = _sales_with_requests(connection, keys)
+    found = sales_of(connection, wanted, (), plan, zone)
     return [each.id for each in found if each.kept is None and each.id not in asking]
 
 
-def _sales_with_requests(connection: Connection, today: date, keys: LogKeys) -> set[str]:
+def _sales_with_requests(connection: Connection, keys: LogKeys) -> set[str]:
+    today = database_of(connection).clock().date()
     subjects = {each.subject for each in requests_at(connection, today) if each.answered_at is None}
     if not subjects:
         return set()
