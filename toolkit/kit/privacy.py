@@ -103,19 +103,16 @@ class Privacy:
             raise PrivacyRefused("Nothing is known of this person.")
         kit.unmask(reason, "all data of a person, for the person")
         content = kit.database.run(persons.export_of, person)
-        place = kit.path(out)
-        place.mkdir(parents=True, exist_ok=True)
         name = f"person-{kit.clock().astimezone(self._zone):%Y%m%dT%H%M%S-%f}.zip"
-        with kit.scratch() as scratch, PrivateFolder(place) as draft:
-            whole = draft / name
-            whole.touch(mode=0o600)
-            with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        private = PrivateFolder(kit.path(out))
+        with kit.scratch() as scratch, private as draft:
+            with zipfile.ZipFile(draft / name, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr("person.json", json.dumps(content, ensure_ascii=False, indent=2, default=str))
                 keys = {each["id"]: each["object_key"] for each in content["records"] if with_files}
                 for _record, path in kit.files_of(keys, reason, scratch):
                     archive.write(path, f"files/{path.name}")
-            whole.rename(place / name)
-        return Shown(place / name, [links("The copy for the person", [place / name])], files=[place / name])
+            written = private.publish(draft / name, name)
+        return Shown(written, [links("The copy for the person", [written])], files=[written])
 
     @operation
     def erase(
