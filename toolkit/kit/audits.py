@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -37,7 +37,7 @@ from toolkit.reports.json_document import changes_as_json, finding_records, summ
 from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON, section
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.page import charts
-from toolkit.reports.reading import read_audited
+from toolkit.reports.reading import FILE_FINDINGS, read_audited
 from toolkit.reports.report import DEFAULT_FORMATS, List, Report, iso_exact, partner_folder, tuples, worded_detail
 from toolkit.settings import expanded
 
@@ -369,11 +369,11 @@ def shown_changes(found: FindingChanges, zone: ZoneInfo) -> Shown[FindingChanges
 
 def shown_file_findings(audit: Audit, zone: ZoneInfo) -> Shown[Sequence[dict[str, Any]]]:
     """Show the findings of an audit about files in the bucket, without the names of these."""
-    found: list[dict[str, Any]] = audit.sql(_FILE_FINDINGS).to_pylist()
+    found: list[dict[str, Any]] = audit.sql(FILE_FINDINGS).to_pylist()
     rows = [
         (
             each["problem"],
-            ", ".join(each["sales"] or each["folders"]),
+            ", ".join(each["saleIds"] or each["folders"]),
             _(CODES[each["problem"]].meaning),
             worded_detail(each["detail"], current_language(), zone),
         )
@@ -385,12 +385,6 @@ def shown_file_findings(audit: Audit, zone: ZoneInfo) -> Shown[Sequence[dict[str
     ]
     listed = [{"text": CODES[each["problem"]].meaning} | each for each in found]
     return Shown(found, parts, {"asOf": iso_exact(audit.facts.as_of, zone), "findings": listed}, bool(found))
-
-
-_FILE_FINDINGS: Final = """
-    SELECT sale_ids AS sales, problem, detail, evidence_ids AS "evidenceIds", folders
-    FROM file_findings ORDER BY number
-"""
 
 
 def shown_waivers(waivers: Sequence[Waiver], today: date, zone: ZoneInfo) -> Shown[Sequence[Waiver]]:

@@ -64,7 +64,7 @@ def read_audited(
         partners=table(_PARTNERS.format(trend=moved)) if with_work else nothing,
         partner_months=table(_PARTNER_MONTHS, facts.as_of, facts.timezone) if with_work else nothing,
         waivers=_waivers(audit, today),
-        file_findings=audit.sql(_FILE_FINDINGS).to_pylist(),
+        file_findings=audit.sql(FILE_FINDINGS).to_pylist(),
         faults=table(_FAULTS).astype(object),
         withdrawals=table(_WITHDRAWALS).astype(object),
         completed=table(_COMPLETED, facts.as_of).astype(object) if with_work else nothing,
@@ -174,7 +174,7 @@ _FAULTS: Final = """
     FROM files WHERE fault IS NOT NULL AND withdrawn_at IS NULL ORDER BY fault_since DESC, sale_id, evidence_id
 """
 
-_FILE_FINDINGS: Final = """
+FILE_FINDINGS: Final = """
     SELECT problem, sale_ids AS "saleIds", evidence_ids AS "evidenceIds", folders, detail
     FROM file_findings ORDER BY number
 """
