@@ -28,6 +28,7 @@ from toolkit.errors import (
     NoAudit,
     NotInstalled,
     SaleNotFound,
+    ToolkitError,
     TooManyForms,
     UnreadableFile,
     WriteRefused,
@@ -85,7 +86,7 @@ def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         responses=documented(400, 401, 403, 429, 500, 503),
-        exception_handlers=dict.fromkeys((*_REFUSED, *_AWAY), _answer_error),
+        exception_handlers=dict.fromkeys((ToolkitError, Busy, HTTPException), _answer_error),
     )
     # Two, so that an object for which the bucket does not answer holds no registration.
     workers, readers = (Workers(threads=THREADS, waiting=WAITING, seconds=OPERATION_SECONDS) for _ in range(2))
@@ -281,7 +282,7 @@ def _add_probes(app: FastAPI, backend: Backend) -> None:
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
-    """Answer an expected error; ``RequestLog`` answers any other with 500."""
+    """Answer an expected error, and raise any other again: ``RequestLog`` answers it with 500."""
     match error:
         case InvalidFields():
             return invalid(error.invalid, error.summary)
@@ -301,12 +302,10 @@ async def _answer_error(request: Request, error: Exception) -> Response:
             return failure(405, headers={"Allow": ", ".join(sorted(allowed))})
         case HTTPException():
             return failure(error.status_code, headers=error.headers)
+    if not isinstance(error, (TooManyForms, *_AWAY)):
+        raise error
     request.state.reason = type(error).__name__
     return retry_later(error.wait.total_seconds()) if isinstance(error, TooManyForms) else failure(503)
 
 
-_AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, NotInstalled, Busy, NoAudit, UnreadableFile)
-_REFUSED: Final = (
-    *(InvalidFields, AlreadyThere, SaleNotFound, FindingNotFound, TooManyForms),
-    *(WriteRefused, HTTPException),
-)
+_AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, NotInstalled, Busy, UnreadableFile)
