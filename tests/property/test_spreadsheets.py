@@ -99,7 +99,7 @@ def text_lines(text, physical):
 
 
 def rejected(folder, chunk, delimiter, headings):
-    with Outputs(folder, "a", delimiter, headings, {}) as outputs:
+    with Outputs(folder, "a", delimiter, headings, {"cpf": 0}) as outputs:
         outputs.reject(chunk, {line: [InvalidField("cpf", "wrong")] for line in chunk.lines.tolist()})
         outputs.complete()
         return outputs.publish()[0]
@@ -134,8 +134,8 @@ def test_rejected_rows_come_back_as_they_were(given_rows, delimiter):
 @pytest.mark.parametrize("cell", ["=1+1", "+55", "-1", "@x", "\tx", "\rx", "'=1"])
 def test_no_cell_of_a_rejected_csv_can_run_as_a_formula(cell, tmp_path):
     chunk = Chunk([pa.array([cell])], pa.array([2]).to_numpy())
-    (row,) = read_csv(rejected(tmp_path, chunk, ";", ["cpf"])[0])
-    assert row["cpf"] == f"'{cell}"
+    (row,) = read_csv(rejected(tmp_path, chunk, ";", ["=cpf"])[0])
+    assert (row["'=cpf"], row["errors"]) == (f"'{cell}", "'=cpf: wrong")
 
 
 TODAY = date(2026, 2, 28)
