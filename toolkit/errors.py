@@ -170,6 +170,10 @@ class DatabaseUnavailable(DatabaseError):
     """The database does not answer."""
 
 
+class LoginRefused(DatabaseUnavailable):
+    """The database refused the login, or is not there."""
+
+
 class WrongService(DatabaseError):
     """The toolkit's data in this database are about another service's tables."""
 

@@ -24,6 +24,8 @@ from toolkit.errors import DatabaseUnavailable
 from toolkit.http import app, logs
 from toolkit.kit.services import Services
 
+END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'"
+RENAME = "ALTER DATABASE {} RENAME TO {}"
 KEY = {"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_QUOTA_OPEN_FORMS": "1000000"}
 
 
@@ -167,10 +169,33 @@ def test_a_server_whose_service_lost_a_column_is_not_ready_and_one_of_another_wr
         execute(database, "ALTER TABLE sales RENAME COLUMN utility_group TO grp")
         wait_until(lambda: not is_ready())
         assert partner.get("/ready").json()["database"] == "unavailable"
+        assert is_away(partner.get("/sales/sale-1/evidences"))
+        assert '"utility_group" does not exist' in server.logged("request", status=503, method="GET")["reason"]
         execute(database, "ALTER TABLE sales RENAME COLUMN grp TO utility_group")
         wait_until(is_ready)
         execute(database, "INSERT INTO audit.adopted_services (database, name, adopted_at) VALUES (1, '', now())")
         wait_until(lambda: is_away(partner.post("/clients", json=CLIENT)))
+
+
+def test_other_types_of_columns_and_a_refused_login_are_away_and_no_faults(run, environ, server, database):
+    add_sale(database)
+    name = database.engine.url.database
+    with serving(environ) as served, partner_of(served.url, issue(environ)) as partner:
+
+        def asked():
+            return partner.get("/sales/sale-1/evidences")
+
+        assert [schema.check(database) or asked().status_code for _ in range(8)] == [200] * 8  # all is prepared
+        execute(database, "ALTER TABLE sales ALTER utility_group TYPE varchar, ALTER partner TYPE varchar")
+        assert [is_away(asked()) for _ in range(3)] == [True, False, False]
+        schema.check(database)
+        with server.connect() as connection:
+            for sql in f"ALTER DATABASE {name} ALLOW_CONNECTIONS false", END, RENAME:
+                connection.exec_driver_sql(sql.format(name, f"{name}_away"))
+            assert [is_away(asked()) for _ in range(2)] == [True, True]  # the first one loses its connection
+            assert served.logged("request", status=503, reason="LoginRefused")
+            assert "There is no such database" in run("serve", "--port", "0", ends=1, within=environ).err
+            connection.exec_driver_sql(RENAME.format(f"{name}_away", name))
 
 
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from psycopg import sql
 from psycopg.abc import Buffer
 from psycopg.types.datetime import DateLoader, TimestamptzLoader
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, ExceptionContext
 from sqlalchemy.exc import DisconnectionError
 
 from toolkit.contract.deadlines import Clock, wall_clock
@@ -89,6 +89,7 @@ class Database(AbstractContextManager["Database"]):
         SERVICES[self.engine.dialect] = self.service
         sa.event.listen(self.engine, "connect", _prepare_session)
         sa.event.listen(self.engine, "checkout", _refuse_lost)
+        sa.event.listen(self.engine, "handle_error", _replace_outdated)
         self._errors = ErrorTranslation(
             self.address, embedded=embedded, secret=address.password, variable=variable
         )
@@ -246,6 +247,13 @@ def _refuse_lost(connection: psycopg.Connection[object], *_: object) -> None:
     waiting.register(connection.fileno(), select.POLLIN)
     if waiting.poll(0):
         raise DisconnectionError
+
+
+def _replace_outdated(context: ExceptionContext) -> None:
+    """Replace the pooled connections whose prepared statements yield other types than their tables have now."""
+    error = context.original_exception
+    if isinstance(error, psycopg.Error) and error.diag.source_function == "RevalidateCachedQuery":
+        context.is_disconnect = True
 
 
 def protected(url: sa.URL) -> sa.URL:

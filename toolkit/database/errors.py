@@ -14,7 +14,7 @@ import psycopg
 from sqlalchemy.exc import DBAPIError, InterfaceError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
+from toolkit.errors import DatabaseError, DatabaseUnavailable, LoginRefused, SchemaMismatch
 from toolkit.message import Message
 
 _OPTION_TROUBLE: Final = re.compile(
@@ -64,7 +64,8 @@ SENTENCES: Final = {
 
 _KINDS: Final[dict[str, type[DatabaseError]]] = {
     "lacks": SchemaMismatch,
-    **dict.fromkeys(("locked", "ended"), DatabaseUnavailable),
+    **dict.fromkeys(("login", "database"), LoginRefused),
+    **dict.fromkeys(("locked", "ended", "readonly"), DatabaseUnavailable),
 }
 
 _COPIED: Final = re.compile(r"COPY (\S+), line (\d+)(?:, column (\w+))?")

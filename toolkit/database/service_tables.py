@@ -112,7 +112,8 @@ def _tried(connection: Connection, service: Service, place: str, statement: str)
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     try:
-        return driver.execute(sql.SQL("SELECT * FROM ({}) AS given LIMIT 0").format(sql.SQL(statement)))
+        query = sql.SQL("SELECT * FROM ({}) AS given LIMIT 0").format(sql.SQL(statement))
+        return driver.execute(query, prepare=False)  # a prepared one fails once its columns are others
     except psycopg.Error as error:
         if error.sqlstate == "42501" or (error.sqlstate or "")[:2] not in ("42", "22", "0A", "3F"):
             raise

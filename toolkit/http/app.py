@@ -28,6 +28,7 @@ from toolkit.errors import (
     NoAudit,
     NotInstalled,
     SaleNotFound,
+    SchemaMismatch,
     ToolkitError,
     TooManyForms,
     UnreadableFile,
@@ -302,10 +303,16 @@ async def _answer_error(request: Request, error: Exception) -> Response:
             return failure(405, headers={"Allow": ", ".join(sorted(allowed))})
         case HTTPException():
             return failure(error.status_code, headers=error.headers)
-    if not isinstance(error, (TooManyForms, *_AWAY)):
-        raise error
-    request.state.reason = type(error).__name__
-    return retry_later(error.wait.total_seconds()) if isinstance(error, TooManyForms) else failure(503)
+        case TooManyForms():
+            request.state.reason = type(error).__name__
+            return retry_later(error.wait.total_seconds())
+        case SchemaMismatch():
+            request.state.reason = str(error)
+        case _ if isinstance(error, _AWAY):
+            request.state.reason = type(error).__name__
+        case _:
+            raise error
+    return failure(503)
 
 
 _AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, NotInstalled, Busy, UnreadableFile)

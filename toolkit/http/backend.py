@@ -124,10 +124,11 @@ class Backend:
             watch.check()
         away: list[ToolkitError] = []
         for error in (self.database_watch.error, self.bucket_watch.error):
-            if isinstance(error, (DatabaseUnavailable, BucketUnavailable)) or type(error) is BucketError:
-                away.append(error)  # a bucket that refuses to be looked at, too
-            elif error is not None:
+            if error is None:
+                continue
+            if type(error) not in (DatabaseUnavailable, BucketUnavailable, BucketError):
                 raise error
+            away.append(error)  # a bucket that refuses to be looked at, too
         for watch in self._watches:
             watch.begin()
         return away
