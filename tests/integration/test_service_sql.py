@@ -268,7 +268,7 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
     environ = environment(database, bucket_environment, "legado")
     text = Path(environ["TOOLKIT_SERVICE_SQL"]).read_text("utf-8")
     code = "CASE fl_resp_financeiro WHEN 'S' THEN true WHEN 'N' THEN false END"
-    text = text.replace(code, "CASE WHEN fl_resp_financeiro = 'N' THEN false ELSE true END")
+    text = text.replace(code, "CASE WHEN fl_resp_financeiro = 'N' OR cod_cliente IS NULL THEN false ELSE true END")
     path = tmp_path / "service.sql"
     text = text.replace("public.evidencias", "public.evidencias WHERE tp_evidencia = 'act'")
     text = text.replace(
@@ -280,6 +280,7 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
     told = run("db", "check", ends=3, within=environ)
     assert "records: the statement yields none of the rows of its table." in told.out
     assert "sales, is_client_financial_responsible: nobody tells of codes that are new" in told.err
+    assert "responsible: a row or value that is missing is an answer, and nobody tells (IS NULL)." in told.err
     for place in "evidencias", "visto":
         assert f"{place}, tipo: nobody tells of codes that are new, or NULL: they become 'KYC'." in told.err
     assert "substituta (bigint; -> evidencias; may be NULL)" in told.err
@@ -324,6 +325,20 @@ def test_what_leaves_rows_out_by_chance_is_found(statement, cut):
 )
 def test_a_value_that_is_one_of_several_is_found(value, words):
     assert statements.taken_of_several(f"SELECT {value} FROM f", ["kind"]) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("NOT EXISTS (SELECT FROM a WHERE b IS NULL)", ["EXISTS"]),
+        ("CASE WHEN a IS NULL THEN true WHEN a = 'N' THEN false END", ["IS NULL"]),
+        ("c IN (SELECT d FROM e) OR coalesce(a, b) = b", ["COALESCE", "IN"]),
+        ("a IS TRUE OR b IN ('S') OR coalesce(a, b)", []),
+        ("(SELECT a FROM b WHERE c IS NULL)", []),
+    ],
+)
+def test_an_answer_that_what_is_missing_gives_is_found(value, words):
+    assert sorted(statements.answers_of_nothing(f"SELECT {value} AS kind FROM f", "kind")) == words
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,15 @@ from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of, rows_behind
 from toolkit.database.service import CODED, COLUMNS, NEW, REQUIRED, WRITES, mentions, service_of
 from toolkit.database.service_tables import Resolved, defaults_behind, hidden_and_copied, parts_alone, resolve
-from toolkit.database.statements import columns_in, defaults, is_null, tables_in, taken_of_several, tree_of
+from toolkit.database.statements import (
+    answers_of_nothing,
+    columns_in,
+    defaults,
+    is_null,
+    tables_in,
+    taken_of_several,
+    tree_of,
+)
 from toolkit.errors import InvalidInput, SchemaMismatch, WriteRefused
 from toolkit.message import Message, listed
 
@@ -338,6 +346,11 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
         found = [(relation, column, value) for value in defaults(statement, column)]
         for each in (*found, *defaults_behind(connection, statement, column)):
             yield Message("{}, {}: nobody tells of codes that are new, or NULL: they become {}.", *each)
+        if words := answers_of_nothing(statement, column):
+            yield Message(
+                "{}, {}: a row or value that is missing is an answer, and nobody tells ({}).",
+                *(relation, column, listed(words)),
+            )
     for name in (each for each, table in resolved["tables"].items() if table["kind"] == "function"):
         yield Message("The tables behind the function {} are not known: nobody tells when they change.", name)
     for relation, columns in REQUIRED.items():

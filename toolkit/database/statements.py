@@ -132,6 +132,20 @@ _ROWS: Final = ("exists", "in", "from", "join", "cte", "lateral")
 """The places of a subquery that is read as rows, see ``cut_off``; in any other one it is a value."""
 
 
+def answers_of_nothing(statement: str, column: str) -> list[str]:
+    """Return the words by which a column has a value where a row or value is missing, such as ``EXISTS``."""
+    parts = (
+        part
+        for value in _within(statement, column)
+        for part in value.walk(prune=lambda each: each.key == "where")
+        if part.key == "exists"
+        or (part.key == "in" and part.args.get("query"))
+        or (part.key == "is" and part.expression.key == "null")
+        or (part.key == "coalesce" and part.parent and _TEST.fullmatch(part.parent.key))
+    )
+    return list(dict.fromkeys("IS NULL" if part.key == "is" else str(part.key).upper() for part in parts))
+
+
 def posix_zone(statement: str) -> str | None:
     """Return the time zone that is written as an offset, which POSIX counts to the west."""
     zones = [each.args["zone"] for each in nodes(statement, "attimezone")]
