@@ -99,6 +99,16 @@ def pytest_collection_finish():
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Four at most: each takes up to 1 GB with what it starts, and a container may have less than its machine."""
+    memory = psutil.virtual_memory().total
+    for limit in ("memory.max", "memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            memory = min(memory, int(Path("/sys/fs/cgroup", limit).read_text()))
+    return max(1, min(4, memory // (1 << 30)))
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node):
     """Tell a worker of xdist where the servers are."""
     node.workerinput["home"] = str(node.config.stash[_HOME])
