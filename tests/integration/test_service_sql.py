@@ -210,6 +210,9 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, 
     other = made("legado")
     execute(other, "ALTER TABLE evidencias ADD kind text DEFAULT 'A::Cópia\\B', ADD cancel char(1) DEFAULT ' '")
     execute(other, "CREATE TABLE modelo (id text PRIMARY KEY)", "INSERT INTO modelo VALUES ('A'), ('B')")
+    execute(other, "ALTER TABLE evidencias ADD fim date NOT NULL DEFAULT '9999-12-31'")
+    execute(other, "ALTER TABLE evidencias ADD apagado_ms bigint NOT NULL DEFAULT 0")
+    execute(other, "UPDATE evidencias SET apagado_ms = 1759320000000 + seq WHERE seq > 1")
     execute(other, "ALTER TABLE evidencias ADD estado text, ADD modelo text DEFAULT 'A' REFERENCES modelo")
     execute(other, "ALTER TABLE clientes ADD UNIQUE (matricula, rg)", "ALTER TABLE evidencias ADD valid daterange")
     execute(other, "UPDATE evidencias SET kind = 'Both', cancel = 'X', modelo = 'B', estado = '-' WHERE seq > 6")
@@ -229,7 +232,8 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, 
         "kind (text; A::Cópia\\B, Both; may be NULL)",
         "cancel (character; '', X; may be NULL)",
         "FROM vendas",
-        "estado (text; ...; may be NULL); modelo (text; -> modelo; A, B; may be NULL); valid (daterange",
+        "fim (date); apagado_ms (bigint); estado (text; ...; may be NULL); modelo (text; ",
+        "-> modelo; A, B; may be NULL); valid (daterange",
     ):
         assert expected in text
     for secret in ("Energia Certa", "529", "Gonçalves", "7700001", "V-1", "São Paulo"):

@@ -125,9 +125,26 @@ def _columns(connection: Connection, table: str) -> list[_Column]:
         name, about = (" ".join(text.split()) for text in (row.sql, about))
         described = Message("{} ({}; may be NULL)" if row.nullable else "{} ({})", name, about)
         dated = row.nullable and (row.category == "D" or row.of_own)
-        may_exclude = bool(codes) or dated or row.category in ("B", "R")
+        may_exclude = bool(codes) or row.category in ("B", "R") or dated or _may_lack_time(connection, table, row)
         found.append(_Column(row.sql, row.type, row.category, described, may_exclude))
     return found
+
+
+def _may_lack_time(connection: Connection, table: str, column: sa.Row[Any]) -> bool:
+    """Tell whether a column holds times, also unix times and texts, and may hold none: NULL, 0, 9999-12-31."""
+    if column.category not in ("D", "N", "S") or _PERSONAL.search(column.sql):
+        return False
+    name, table = (each.replace(":", r"\:") for each in (column.sql, table))
+    query = f"""
+        SELECT bool_or(value ~ :time) AND (:nullable OR bool_or(value ~ :none))
+        FROM (SELECT CAST({name} AS text) AS value FROM {table} LIMIT {_SAMPLE}) AS first
+    """  # names that the catalogue gave
+    bound = {"time": _TIME, "none": _NO_TIME, "nullable": column.nullable}
+    return bool(connection.scalar(sa.text(query), bound))
+
+
+_TIME: Final = r"^(-?inf|\d{4}-\d{2}-|1\d{9}(\d{3})*(\.|$))"
+_NO_TIME: Final = r"^(0*(\.0*)?$|-?inf|(?!19[7-9]|20[0-8])\d{4}-)"
 
 
 def _codes(connection: Connection, table: str, column: sa.Row[Any]) -> list[str]:
