@@ -25,7 +25,7 @@ from toolkit.bucket.client import Bucket
 from toolkit.contract.events import HIDDEN
 from toolkit.contract.privacy import PERSONAL, Right
 from toolkit.database import tables
-from toolkit.errors import BucketError, BucketUnavailable, DatabaseError, PrivacyRefused
+from toolkit.errors import BucketError, BucketUnavailable, DatabaseError, InvalidInput, PrivacyRefused
 from toolkit.intake.registration import register_client
 from toolkit.kit.connection import Kit
 from toolkit.log.bundle import verify_bundle
@@ -416,6 +416,8 @@ def test_a_listing_of_before_an_erasure_brings_no_name_back(
     def erase():
         with Kit(embedded_environment) as kit:
             people = {"basis": "consent revoked", "by": "Ana Souza", "approved_by": "Rui Lima"}
+            with pytest.raises(InvalidInput, match="no folder"):
+                kit.privacy.erase(MARIA["cpf"], look_in=[office.work / "mistyped"], **people)
             kit.privacy.erase(MARIA["cpf"], look_in=[office.work], **people)
 
     def slowly(place):

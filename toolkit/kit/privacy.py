@@ -142,6 +142,7 @@ class Privacy:
             dry_run: only tell what would be removed.
 
         Raises:
+            InvalidInput: there is no such folder, or not either a CPF or sales.
             PrivacyRefused: there is nothing to be removed, or the approver is the same person.
             WriteRefused: ``service.sql`` has no statements that erase.
         """
@@ -150,8 +151,10 @@ class Privacy:
             raise InvalidInput("Give a CPF or sales, and not both.")
         planned = self._planned(cpf, sale_ids)
         plan = kit.database.run(planned)
-        folders = [kit.credentials_folder, *map(kit.path, look_in)]
-        found, unknown = search((each for each in folders if each.is_dir()), plan.needles)
+        folders = [kit.path(each) for each in look_in]
+        for absent in (each for each in folders if not each.is_dir()):
+            raise InvalidInput("There is no folder {}.", absent)
+        found, unknown = search((kit.credentials_folder, *folders), plan.needles)
         plan = replace(plan, files=found, not_searched=unknown)
         done = None if dry_run else self._erased(plan, planned, basis, by, approved_by)
         return self._shown_plan(plan, done)
