@@ -314,6 +314,17 @@ def test_a_sale_that_the_service_deleted_is_found_by_its_client(office, database
     assert office.asked("show", "--json", cpf=MARIA["cpf"]).told["sales"] == []
 
 
+def test_a_client_stays_with_a_sale_that_the_service_deleted(office, run, database):
+    [(client,)] = rows(database, "SELECT client_id FROM sales WHERE id = 'V-1'")
+    add_sale(database, "V-3", client_id=client)
+    run("bucket", "sync")
+    execute(database, "DELETE FROM evidences WHERE sale_id = 'V-1'", "DELETE FROM sales WHERE id = 'V-1'")
+    run("privacy", "erase", "--sale", "V-3", *PEOPLE)
+    assert "1 client, 1 sale" in office.asked("show", cpf=MARIA["cpf"]).out
+    office.asked("erase", *PEOPLE, "--look-in", office.work, cpf=MARIA["cpf"])
+    assert office.left(OF_MARIA) == []
+
+
 def test_a_file_name_that_others_have_tells_of_nobody(office, run, database):
     execute(database, "UPDATE evidences SET file_name = 'contract.pdf'")
     (office.work / "others.csv").write_text("file;contract.pdf")

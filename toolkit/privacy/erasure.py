@@ -34,7 +34,7 @@ from toolkit.database.tables import evidence_observations, new_id
 from toolkit.errors import BucketError, BucketUnavailable, DatabaseError, PrivacyRefused, SaleNotFound
 from toolkit.log.events import record_event
 from toolkit.message import Message
-from toolkit.privacy.persons import SaleOfPerson, find_person, sales_of
+from toolkit.privacy.persons import SaleOfPerson, deleted_sales, find_person, sales_of
 from toolkit.privacy.searching import forms_of
 
 
@@ -78,13 +78,19 @@ def plan_erasure(
 
 
 def _clients(connection: Connection, ids: Sequence[UUID], sale_ids: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return these clients, and those of the sales that go, but for those whom a sale that stays names."""
+    """Return these clients, and those of the sales that go, but for those whom a sale that stays names.
+
+    One that the service deleted stays, too: without the client nobody would find it by the CPF.
+    """
     of_sales = sa.select(sales.c.client_id).where(among(sales.c.id, sale_ids), sales.c.client_id.is_not(None))
     named = {*ids, *connection.scalars(of_sales)}
     stay = sa.select(sales.c.client_id).where(among(sales.c.client_id, named), ~among(sales.c.id, sale_ids))
     gone = named - set(connection.scalars(stay))
     query = sa.select(clients).where(among(clients.c.id, gone)).order_by(clients.c.id)
-    return [dict(row) for row in connection.execute(query).mappings()]
+    rows = [dict(row) for row in connection.execute(query).mappings()]
+    deleted = deleted_sales(connection, [row["id"] for row in rows]) if rows else {}
+    kept = {client for sale, client in deleted.items() if sale not in sale_ids}
+    return [row for row in rows if row["id"] not in kept]
 
 
 def _keys(connection: Connection, sale_ids: Sequence[str]) -> dict[str, UUID]:

@@ -73,9 +73,15 @@ def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneI
     if not found and not CPF().validate(digits):
         raise InvalidInput("Nobody has this CPF, and its check digits do not fit: it was mistyped.")
     ids = [row["id"] for row in found]
-    seen = set(connection.scalars(sa.text(_SEEN), {"clients": ids}))
-    seen.difference_update(connection.scalars(sa.select(sales.c.id).where(among(sales.c.id, seen))))
-    return KnownPerson(digits, found, sales_of(connection, among(sales.c.client_id, ids), seen, plan, zone))
+    gone = deleted_sales(connection, ids)
+    return KnownPerson(digits, found, sales_of(connection, among(sales.c.client_id, ids), gone, plan, zone))
+
+
+def deleted_sales(connection: Connection, client_ids: Iterable[UUID]) -> dict[str, UUID]:
+    """Return the sales of clients that the service itself has deleted, each with its client; no erased ones."""
+    seen = {row.sale_id: row.client_id for row in connection.execute(sa.text(_SEEN), {"clients": [*client_ids]})}
+    there = set(connection.scalars(sa.select(sales.c.id).where(among(sales.c.id, seen))))
+    return {sale: client for sale, client in seen.items() if sale not in there}
 
 
 def sales_of(
@@ -125,7 +131,7 @@ def sales_of(
 
 
 _SEEN: Final = """
-    SELECT sale_id
+    SELECT sale_id, client_id
     FROM (
         SELECT DISTINCT ON (sale_id) sale_id, client_id FROM audit.sale_observations
         WHERE sale_id IN (
@@ -134,6 +140,7 @@ _SEEN: Final = """
         ORDER BY sale_id, id DESC
     ) AS last
     WHERE client_id = ANY(CAST(:clients AS uuid[]))
+      AND NOT EXISTS (SELECT FROM audit.erasures WHERE sales ? sale_id)
 """
 
 _DELETED: Final = """
