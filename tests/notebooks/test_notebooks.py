@@ -110,12 +110,13 @@ def test_each_notebook_runs_on_a_service_with_one_sale(office):
 
     audit, told = ran("03_missing_evidence_report")
     assert (audit["sales"], audit["needsAttention"]) == (1, True)
+    assert ("missing" in audit, audit["lists"]["missing"]) == (False, 4)  # a row for each type
     assert "1 of 1 sale lacks evidence" in told
     assert (office / "reports").is_dir()
     history, told = ran("04_job_history")
-    assert history["runs"] == 0
+    assert history["lists"]["runs"] == 0
     assert "nightly never ran; see: toolkit job list" in told
-    assert ran("06_compare_moments")[0]["resolved"] == 0
+    assert ran("06_compare_moments")[0]["lists"]["resolved"] == 0
     assert ran("07_partners")[0]["partners"] == 0
     verified, _ = ran("08_verify_contents")
     assert (verified["verified"], verified["needsAttention"]) == (0, False)

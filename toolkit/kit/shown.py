@@ -256,7 +256,11 @@ def bundle(parts: Sequence[Part], document: Mapping[str, Any], *, needs_attentio
 
 
 def _numbers(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers, codes and lengths of lists of a document: no text, which may be about a person."""
+    """Return the numbers and codes of a document: no text, which may be about a person.
+
+    The lengths of its lists stand apart: the list ``missing`` has a row for each type, not for each missing piece.
+    """
     lists = {str(name): len(value) for name, value in document.items() if isinstance(value, (list, tuple))}
     inner = {str(name): _numbers(value) for name, value in document.items() if isinstance(value, Mapping)}
-    return {str(name): value for name, value in document.items() if isinstance(value, (int, Enum))} | inner | lists
+    numbers = {str(name): value for name, value in document.items() if isinstance(value, (int, Enum))}
+    return numbers | inner | ({"lists": lists} if lists else {})
