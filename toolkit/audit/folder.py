@@ -24,7 +24,7 @@ from toolkit.bucket.file_store import FileStore, FolderStore
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
 from toolkit.contract.contents import COVERAGES, LOOK, SPEECH_READER, Depth
 from toolkit.contract.evidence import FileKind
-from toolkit.contract.findings import Status
+from toolkit.contract.findings import Problem, Status
 from toolkit.contract.rules import EvidenceState, rules_fingerprint, toolkit_version
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.evidence.kinds import readers_of
@@ -51,6 +51,12 @@ UNPROVEN: Final = 1000
 
 TO_TELL: Final = f"verdicts.status <> '{Status.COMPLIANT}' OR problems <> '' OR client_id IS NULL"
 """The condition of verdicts about which something is to be told."""
+
+RANK: Final = f"""
+    CASE WHEN status = '{Status.COMPLIANT}' THEN 2
+         WHEN starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}') THEN 0 ELSE 1 END
+"""
+"""The rank of a sale among those that reports list; of one rank the oldest comes first."""
 
 _NOT_VERIFIED: Final = "first_bytes + never + unreadable > 0"  # verdicts on files that are not fully verified
 

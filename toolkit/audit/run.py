@@ -34,6 +34,7 @@ from toolkit.audit.folder import (
     FACTS,
     INPUTS,
     LOOKS,
+    RANK,
     TABLES,
     TO_TELL,
     TOTALS,
@@ -56,7 +57,7 @@ from toolkit.audit.waivers import waivers_at
 from toolkit.bucket.file_store import FolderStore, S3Store
 from toolkit.contract.codes import REQUEST_OVERDUE
 from toolkit.contract.contents import COVERAGES
-from toolkit.contract.findings import Problem, Status
+from toolkit.contract.findings import Status
 from toolkit.contract.people import mask_cpf
 from toolkit.contract.service_rows import code_of
 from toolkit.contract.waivers import Waiver
@@ -327,23 +328,17 @@ def _events(snapshot: Connection, session: Any, moment: datetime) -> list[dict[s
 
 _LISTED: Final = f"SELECT * FROM verdicts WHERE {TO_TELL}"
 
-_REPORTED: Final = """
+_REPORTED: Final = f"""
     CREATE OR REPLACE TEMP TABLE reported AS
     WITH other AS (SELECT sale_id FROM concerned UNION SELECT sale_id FROM unproven)
-    SELECT sale_id, client_id, 0 AS rank, status, problems, created_at FROM listed
+    SELECT sale_id, client_id, {RANK} AS rank, created_at FROM listed
     UNION ALL
-    SELECT sale_id, CAST(client_id AS VARCHAR), 1, NULL, NULL, NULL
+    SELECT sale_id, CAST(client_id AS VARCHAR), 2, created_at
     FROM sale SEMI JOIN other USING (sale_id) ANTI JOIN listed USING (sale_id)
 """
 
 _CASES: Final = f"""
-    FROM (
-        SELECT sale_id FROM reported
-        ORDER BY rank, status = '{Status.COMPLIANT}',
-                 NOT starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}'), created_at, sale_id
-        LIMIT {CASES}
-    )
-    ORDER BY sale_id
+    FROM (SELECT sale_id FROM reported ORDER BY rank, created_at, sale_id LIMIT {CASES}) ORDER BY sale_id
 """
 
 _TIME: Final = pa.timestamp("us", "UTC")

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from toolkit.audit.changes import BY_DAY
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
-from toolkit.audit.folder import CASES, LOOKS, TO_TELL, TOTALS, UNPROVEN_SALES, Audit, Looks, Source
+from toolkit.audit.folder import CASES, LOOKS, RANK, TO_TELL, TOTALS, UNPROVEN_SALES, Audit, Looks, Source
 from toolkit.contract.codes import CODES, Owner, Severity
 from toolkit.contract.contents import COVERAGES
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
@@ -122,8 +122,7 @@ _LISTED: Final = f"""
     )
     SELECT {", ".join(f'{ours} AS "{name}"' for name, ours in audited.ROW_COLUMNS.items() if ours != "age_days")},
         due_at AS "dueAt", {", ".join(f"coalesce({each}, 0) AS {each}" for each in audited.OF_FINDINGS[1:-1])},
-        coalesce(owners, '') AS owners, CASE WHEN verdicts.status = '{Status.COMPLIANT}' THEN 2
-            WHEN starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}') THEN 0 ELSE 1 END AS rank
+        coalesce(owners, '') AS owners, {RANK} AS rank
     FROM verdicts LEFT JOIN clients USING (client_id) LEFT JOIN acting USING (sale_id)
     WHERE {TO_TELL} OR sale_id IN (SELECT sale_id FROM concerned)
 """
