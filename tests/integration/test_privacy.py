@@ -131,6 +131,9 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     assert {Path(each).name for each in plan["notSearched"]} == {"scan.pdf", "call.wav", "locked.zip"}
     assert len(office.left(OF_MARIA)) > 5
 
+    left = office.home / ".toolkit-draft-of-an-export-that-was-killed"
+    left.mkdir()
+    (left / "scan.pdf").write_text("rg-quiteria.pdf")
     refused = office.asked("erase", *PEOPLE, cpf="11144477735", ends=1)
     assert "nothing that may be erased. V-2: held: lawsuit 0001" in refused.err
     alone = (*PEOPLE[:4], "--approved-by", "ana souza")
