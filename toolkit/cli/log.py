@@ -313,12 +313,12 @@ def _state(keys: Sequence[str], path: Path) -> Checkpoint:
     """Read a checkpoint that one of the keys of this log signed.
 
     Raises:
-        UnreadableFile: it is none.
+        UnreadableFile: it is none, or is not there.
     """
     try:
-        signed = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        signed = ""
+        signed = path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise UnreadableFile("{} cannot be read: {}.", path, error.strerror) from None
     text = next((text for key in keys if (text := VerifierKey.parse(key).opens(signed)) is not None), None)
     found = None if text is None else Checkpoint.parse(text)
     if found is None:
