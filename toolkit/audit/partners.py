@@ -53,7 +53,10 @@ def findings_page(
     """
     wanted = partner, sorted(statuses), NOT_TOLD_TO_PARTNERS
     rows = audit.sql(_PAGE, *wanted, due_before, audit.facts.timezone, after, limit + 1).to_pylist()
-    found = [{**row, "whatToDo": CODES[row["reason"] or row["code"]].remedy} for row in rows[:limit]]
+    found = rows[:limit]
+    for row in found:
+        done = row["status"] == FindingStatus.RESOLVED
+        row["whatToDo"] = None if done else CODES[row["reason"] or row["code"]].remedy
     return found, UUID(found[-1]["id"]) if len(rows) > limit else None
 
 

@@ -88,7 +88,7 @@ class PartnerFinding(AnswerBody):
     due_at: AwareDatetime
     overdue: bool
     owner: str = Field(description="Who has to act: the partner by its name, `compliance` or `operations`.")
-    what_to_do: str
+    what_to_do: str | None = Field(description="Null where the finding is resolved.")
 
 
 class PartnerFindings(AnswerBody):
