@@ -145,8 +145,8 @@ def test_the_client_of_the_toolkit_uploads_reads_and_answers(environ, audited, t
     found = [*luz.findings()]
     assert {each["saleId"] for each in found} == {sale}
     due, month = max(date.fromisoformat(each["dueAt"][:10]) for each in found), timedelta(days=30)
-    assert [len([*luz.findings(due_before=day)]) for day in (due - month, due + month)] == [0, len(found)]
-    assert luz.answer(found[0]["id"], "willCome", until=date(2099, 1, 1), text="on Monday")
+    assert [len([*luz.findings(due_before=day)]) for day in (due - month, str(due + month))] == [0, len(found)]
+    assert luz.answer(found[0]["id"], "willCome", until="2099-01-01", text="on Monday")
     with pytest.raises(InvalidFields) as wrong:
         [*luz.findings(status="solved")]
     assert [each.field for each in wrong.value.invalid] == ["status"]

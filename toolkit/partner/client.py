@@ -125,13 +125,13 @@ class PartnerClient:
         with self._understood():
             return {"saleId": answer["saleId"], **answer}
 
-    def findings(self, *, status: str = "open", due_before: date | None = None) -> Iterator[Mapping[str, Any]]:
+    def findings(self, *, status: str = "open", due_before: date | str = "") -> Iterator[Mapping[str, Any]]:
         """Yield the findings about the partner's own sales, page by page, in the order of their ids.
 
         Raises:
-            InvalidFields: there is no such status.
+            InvalidFields: there is no such status, or the day is none.
         """
-        asked = {"status": status} | ({} if due_before is None else {"dueBefore": due_before.isoformat()})
+        asked = {"status": status} | ({"dueBefore": due_before} if due_before else {})
         after: str | None = ""
         while after is not None:
             page = self._call("GET", f"/findings?{urlencode(asked | ({'after': after} if after else {}))}")
@@ -140,7 +140,7 @@ class PartnerClient:
             yield from found
 
     def answer(
-        self, finding_id: UUID | str, answer: str, *, until: date | None = None, text: str | None = None
+        self, finding_id: UUID | str, answer: str, *, until: date | str | None = None, text: str | None = None
     ) -> UUID:
         """Answer a finding: ``sentAgain``, ``willCome``, ``disputed`` or ``waiverAsked``; return the answer's id.
 
@@ -148,7 +148,7 @@ class PartnerClient:
             InvalidFields: every invalid field, as the service names them.
             FindingNotFound: it is no finding of the partner.
         """
-        body = {"answer": answer, "until": until and until.isoformat(), "text": text}
+        body = {"answer": answer, "until": until, "text": text}
         try:
             kept = self._call("POST", f"/findings/{_segment(str(finding_id))}/answers", body)
         except SaleNotFound:
