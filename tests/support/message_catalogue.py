@@ -45,9 +45,9 @@ PACKAGE = Path(toolkit.__file__).parent
 _ERRORS = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, Exception)}
 
 _SAYS = {
-    **dict.fromkeys(("show", "note", "_", "Message", "say", "fail", "refused", *_ERRORS), (0,)),
+    **dict.fromkeys(("show", "note", "_", "Message", "say", "fail", "refused", "invalid", *_ERRORS), (0,)),
     **dict.fromkeys(("UsageError", "BadParameter", "show_table"), (0,)),
-    **dict.fromkeys(("invalid", "InvalidField", "NotSent", "counted"), (1,)),
+    **dict.fromkeys(("InvalidField", "NotSent", "counted"), (1,)),
     "begin": (0, 2),
     **dict.fromkeys(("require", "unmask"), (1,)),
     "case_of": (2,),

@@ -207,7 +207,7 @@ def _id(cell: Any) -> UUID:
     try:
         return UUID(required_text(cell))
     except ValueError:
-        raise invalid("finding_id", "Must be the id of a finding") from None
+        raise invalid("Must be the id of a finding") from None
 
 
 class _AnswerRow(FindingAnswer):

@@ -74,9 +74,9 @@ def kind_of_media_type(media_type: str) -> FileKind:
 def _check_file_name(value: Any) -> str:
     name = required_text(value)
     if _NO_FILE_NAME.search(name) or name in {".", ".."}:
-        raise invalid("file_name", "Must be a plain file name, without path, ${ or text-direction characters")
+        raise invalid("Must be a plain file name, without path, ${ or text-direction characters")
     if len(name.encode()) > FILE_NAME_MAX_BYTES:
-        raise invalid("file_name_length", "Must have at most {} bytes in UTF-8", FILE_NAME_MAX_BYTES)
+        raise invalid("Must have at most {} bytes in UTF-8", FILE_NAME_MAX_BYTES)
     return name
 
 
@@ -96,7 +96,7 @@ class EvidenceRequest(RequestModel):
     ``fileFormat`` and ``type`` must both be of the kind that ``evidenceType`` demands; they need not be equal.
     """
 
-    evidence_type: Annotated[EvidenceType, one_of(EvidenceType, "evidence_type")]
+    evidence_type: Annotated[EvidenceType, one_of(EvidenceType)]
     file_name: FileName
     file_format: RequiredText
     type: RequiredText
@@ -108,7 +108,6 @@ class EvidenceRequest(RequestModel):
         wanted = KIND_OF.get(evidence_type)
         if wanted not in (None, kind_of_media_type(media_type)):
             raise invalid(
-                "file_kind",
                 "Must be application/pdf for {}"
                 if wanted is FileKind.PDF
                 else "Must be an audio type such as audio/mpeg for {}",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, TypeVar
 from email_validator import EmailNotValidError, validate_email
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails
 from validate_docbr import CPF
 
 from toolkit.contract.people import person
@@ -50,17 +50,14 @@ REQUIRED: Final = Message("Required")  # the contract's reason for a missing req
 _cpf = CPF()
 
 
-def invalid(kind: str, reason: str, *values: object) -> PydanticCustomError:
-    """Return a validation error whose text is ``reason``; ``kind`` is its stable name in counts and tables."""
-    return PydanticCustomError(kind, "{reason}", {"reason": Message(reason, *values)})
+def invalid(reason: str, *values: object) -> ValueError:
+    """Return an error of a validator whose reason becomes that of the field."""
+    return ValueError(Message(reason, *values))
 
 
 def reason_of(detail: ErrorDetails) -> str:
     """Return one error of pydantic's as a message: our own reason, else what its type says was expected."""
     context = detail.get("ctx", {})
-    if "reason" in context:
-        reason: str = context["reason"]
-        return reason
     if isinstance(own := context.get("error"), ValueError) and own.args and isinstance(own.args[0], Message):
         return own.args[0]
     kind = detail["type"]
@@ -102,16 +99,16 @@ _BOUNDS: Final = {
 
 def _text(value: Any) -> str:
     if value is None:
-        raise invalid("missing", REQUIRED)
-    if isinstance(value, PydanticCustomError):  # whoever read a file found the cell wrong
+        raise invalid(REQUIRED)
+    if isinstance(value, ValueError):  # whoever read a file found the cell wrong
         raise value
     if not isinstance(value, str):
-        raise invalid("not_text", "Must be a string")
+        raise invalid("Must be a string")
     trimmed = value.strip(TRIMMED)
     if _CONTROL.search(trimmed):
-        raise invalid("control_character", "Must not contain control characters")
+        raise invalid("Must not contain control characters")
     if MISLEADING.search(trimmed):
-        raise invalid("direction_character", "Must not contain text-direction characters")
+        raise invalid("Must not contain text-direction characters")
     return trimmed
 
 
@@ -119,7 +116,7 @@ def required_text(value: Any) -> str:
     """Return the trimmed text of a required field, or the reason why it is none."""
     trimmed = _text(value)
     if not trimmed:
-        raise invalid("empty", "Must not be empty")
+        raise invalid("Must not be empty")
     return trimmed
 
 
@@ -128,7 +125,7 @@ def optional(check: Callable[[Any], object]) -> BeforeValidator:
     return BeforeValidator(lambda value: None if value is None or not _text(value) else check(value))
 
 
-def one_of(kind: type[StrEnum], name: str) -> BeforeValidator:
+def one_of(kind: type[StrEnum]) -> BeforeValidator:
     """Return what makes the trimmed text of a required field a member of an enumeration."""
 
     def check(value: Any) -> StrEnum:
@@ -136,7 +133,7 @@ def one_of(kind: type[StrEnum], name: str) -> BeforeValidator:
         try:
             return kind(text)
         except ValueError:
-            raise invalid(name, "Must be one of {}", ", ".join(kind)) from None
+            raise invalid("Must be one of {}", ", ".join(kind)) from None
 
     return BeforeValidator(check)
 
@@ -147,9 +144,9 @@ def text_of(shortest: int = 1, longest: int = TEXT_MAX) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         text = required_text(value)
         if len(text) < shortest:
-            raise invalid("too_short", "Must have at least {} characters", shortest)
+            raise invalid("Must have at least {} characters", shortest)
         if len(text) > longest:
-            raise invalid("too_long", "Must have at most {} characters", longest)
+            raise invalid("Must have at most {} characters", longest)
         return text
 
     return check
@@ -158,27 +155,27 @@ def text_of(shortest: int = 1, longest: int = TEXT_MAX) -> Callable[[Any], str]:
 def _check_cpf(value: Any) -> str:
     text = required_text(value)
     if not CPF_SHAPE.fullmatch(text):
-        raise invalid("cpf_shape", "Must be a CPF: 11 digits, or 000.000.000-00")
+        raise invalid("Must be a CPF: 11 digits, or 000.000.000-00")
     digits = text.replace(".", "").replace("-", "")
     if not _cpf.validate(digits):
-        raise invalid("cpf_digits", "Must be a valid CPF: the check digits do not fit")
+        raise invalid("Must be a valid CPF: the check digits do not fit")
     return digits
 
 
 def _check_cep(value: Any) -> str:
     text = required_text(value)
     if not CEP_SHAPE.fullmatch(text):
-        raise invalid("cep_shape", "Must be a postal code (CEP): 8 digits, or 00000-000")
+        raise invalid("Must be a postal code (CEP): 8 digits, or 00000-000")
     digits = text.replace("-", "")
     if digits < LOWEST_CEP:
-        raise invalid("cep_range", "Must be a valid postal code (CEP): none is below 01000-000")
+        raise invalid("Must be a valid postal code (CEP): none is below 01000-000")
     return digits
 
 
 def _check_phone(value: Any) -> str:
     text = required_text(value)
     if not PHONE_SHAPE.fullmatch(text):
-        raise invalid("phone_shape", "Must have 11 digits: area code (2) and number (9)")
+        raise invalid("Must have 11 digits: area code (2) and number (9)")
     return text
 
 
@@ -187,7 +184,7 @@ def _check_email(value: Any) -> str:
         # Long ones are not looked into: to normalise 30,000 combining marks halts all requests for a second.
         return validate_email(text_of()(value), check_deliverability=False).normalized
     except EmailNotValidError:
-        raise invalid("email", "Must be a valid e-mail address") from None
+        raise invalid("Must be a valid e-mail address") from None
 
 
 def _check_date(value: Any) -> date:
@@ -195,11 +192,11 @@ def _check_date(value: Any) -> date:
         return value
     text = required_text(value)
     if not DATE_SHAPE.fullmatch(text):
-        raise invalid("date_shape", "Must be a date written YYYY-MM-DD")
+        raise invalid("Must be a date written YYYY-MM-DD")
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise invalid("date", "Must be a date that exists, written YYYY-MM-DD") from None
+        raise invalid("Must be a date that exists, written YYYY-MM-DD") from None
 
 
 CONSUMER_UNIT_DIGITS: Final = 15
@@ -211,7 +208,6 @@ def _check_installation(value: Any) -> str:
     text = required_text(value)
     if _CONSUMER_UNIT.fullmatch(text):
         raise invalid(
-            "consumer_unit",
             "Holds the consumer unit's number of {} digits; the installation number of {} to {} characters is "
             "wanted, which the bill shows beside it",
             CONSUMER_UNIT_DIGITS,
@@ -219,9 +215,7 @@ def _check_installation(value: Any) -> str:
             INSTALLATION_MAX,
         )
     if not INSTALLATION_MIN <= len(text) <= INSTALLATION_MAX:
-        raise invalid(
-            "length", "Must have {} to {} characters, as on the bill", INSTALLATION_MIN, INSTALLATION_MAX
-        )
+        raise invalid("Must have {} to {} characters, as on the bill", INSTALLATION_MIN, INSTALLATION_MAX)
     return text
 
 

@@ -104,7 +104,7 @@ def _check_client_id(value: Any) -> UUID:
     try:
         return UUID(fields.required_text(value))
     except ValueError:
-        raise fields.invalid("uuid", "Must be the UUID that the registration answered, or empty") from None
+        raise fields.invalid("Must be the UUID that the registration answered, or empty") from None
 
 
 def _check_flag(value: Any) -> bool:
@@ -112,7 +112,7 @@ def _check_flag(value: Any) -> bool:
         return value
     text = fields.required_text(value).lower()
     if text not in YES | NO:
-        raise fields.invalid("boolean", "Must be true or false")
+        raise fields.invalid("Must be true or false")
     return text in YES
 
 
@@ -127,7 +127,7 @@ def _check_moment(value: Any) -> datetime:
             raise ValueError(text)
         return moment
     except ValueError:
-        raise fields.invalid("moment", "Must be a time such as 2026-11-20T18:00:00-03:00") from None
+        raise fields.invalid("Must be a time such as 2026-11-20T18:00:00-03:00") from None
 
 
 SaleId = Annotated[str, BeforeValidator(fields.text_of(longest=SALE_ID_MAX))]
@@ -197,7 +197,7 @@ class AnswerKind(LabelledEnum):
 HEADINGS: Final = {"answer": "Answer", "until": "Until", "text": "Text", "findingId": "Finding id"}
 """The fields of an answer in a workbook, and the heading of each."""
 
-Answer = Annotated[AnswerKind, fields.one_of(AnswerKind, "answer_kind")]
+Answer = Annotated[AnswerKind, fields.one_of(AnswerKind)]
 
 _NEEDED: Final = {"until": {AnswerKind.WILL_COME}, "text": {AnswerKind.DISPUTED, AnswerKind.WAIVER_ASKED}}
 """The answers that need each field."""
@@ -220,5 +220,5 @@ class FindingAnswer(fields.RequestModel):
     @classmethod
     def _is_there(cls, value: Any, info: ValidationInfo) -> Any:
         if value is None and info.data.get("answer") in _NEEDED[info.field_name or ""]:
-            raise fields.invalid("missing", fields.REQUIRED)
+            raise fields.invalid(fields.REQUIRED)
         return value

@@ -49,14 +49,14 @@ def _address(url: str) -> str:
             return url
     except ValueError:
         pass
-    raise invalid("address", "Must be an http or https address")
+    raise invalid("Must be an http or https address")
 
 
 def _with_policy(fields: dict[str, str]) -> dict[str, str]:
     try:
         FormPolicy.of(fields)
     except InvalidInput as error:
-        raise invalid("policy", "{}", error.args[0]) from None
+        raise invalid("{}", error.args[0]) from None
     return fields
 
 

@@ -399,7 +399,7 @@ def _values(column: pa.StringArray) -> list[Any]:
     cells: list[Any] = [text or None for text in texts.to_pylist()]
     for pattern, reason in ((ERROR_OF_FORMULA, IS_ERROR), (ROUNDED, IS_ROUNDED)):
         for row in np.flatnonzero(mask_of(pc.match_substring_regex(texts, pattern))):
-            cells[row] = invalid("formula", reason)
+            cells[row] = invalid(reason)
     return cells
 
 
