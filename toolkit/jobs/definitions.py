@@ -16,10 +16,10 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 from pydantic import Field, PlainValidator, ValidationInfo
 
+from toolkit.contract.fields import invalid
 from toolkit.contract.people import looks_secret
 from toolkit.contract.toml_files import TomlTable, read_toml
 from toolkit.errors import SettingsError, UnreadableFile
-from toolkit.message import Message
 
 PACKAGED: Final = Path(__file__).parent / "jobs.toml"  # the jobs that come with the toolkit
 _A_DAY_AND_A_SHIFT: Final = timedelta(hours=27)  # a span longer than any change of the clocks can move a date
@@ -42,12 +42,10 @@ class Schedule:
             _minute, _hour, _day, _month, _weekday = self.expression.split()
             next(CronSim(self.expression, datetime(2024, 1, 1, tzinfo=UTC)))
         except (CronSimError, StopIteration, ValueError):
-            raise ValueError(
-                Message(
-                    "{!r} is not a schedule. Write five fields: minute, hour, day of month, month, day of week; "
-                    "for example 0 2 * * * for every day at 02:00.",
-                    self.expression,
-                )
+            raise invalid(
+                "{!r} is not a schedule. Write five fields: minute, hour, day of month, month, day of week; "
+                "for example 0 2 * * * for every day at 02:00.",
+                self.expression,
             ) from None
 
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
@@ -82,7 +80,7 @@ def _schedule(text: Any, info: ValidationInfo) -> Schedule:
 def _duration(text: Any) -> timedelta:
     found = re.fullmatch(r"([1-9][0-9]{0,4}|[1-9][0-9]{5}(?!d))([smhd])", text) if isinstance(text, str) else None
     if found is None:
-        raise ValueError(Message("must be a length of time such as 90s, 15m, 6h or 2d"))
+        raise invalid("must be a length of time such as 90s, 15m, 6h or 2d")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
@@ -112,12 +110,10 @@ class Step(TomlTable, strict=True):
         for word in self.command.replace("=", " ").split():
             option = word if word.startswith("--") else ""
             if looks_secret(option.lstrip("-"), word):
-                raise ValueError(
-                    Message(
-                        "{!r} looks like a secret, and the history would keep it. Hand secrets over in the "
-                        "environment or in a file that it names.",
-                        option or "...",
-                    )
+                raise invalid(
+                    "{!r} looks like a secret, and the history would keep it. Hand secrets over in the "
+                    "environment or in a file that it names.",
+                    option or "...",
                 )
 
 
@@ -143,7 +139,7 @@ class Job(TomlTable, strict=True):
     def model_post_init(self, _context: Any) -> None:
         """Refuse two steps of one name."""
         if len({step.name for step in self.steps}) < len(self.steps):
-            raise ValueError(Message("two of its steps have the same name"))
+            raise invalid("two of its steps have the same name")
 
 
 class _JobsFile(TomlTable, strict=True):
