@@ -20,16 +20,15 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
 from toolkit.contract.resources import QualityWarning
 from toolkit.database.connection import Database, Lock, copy_rows, raw, take
 from toolkit.database.service import KNOWN_BY, create_new, service_of
 from toolkit.database.tables import load_batches, new_id, new_ids
-from toolkit.errors import AlreadyThere, InvalidField, UnreadableFile
+from toolkit.errors import AlreadyThere, InvalidField, InvalidFields, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, client_headings
-from toolkit.intake.registration import REFUSALS, refusal
+from toolkit.intake.registration import refusals
 from toolkit.intake.results import FileLoaded, LoadResult, Outputs
 from toolkit.intake.sources import Chunk, TableSource, distinct, source_of
 from toolkit.intake.tables import Table
@@ -313,16 +312,14 @@ class Staging:
     def _refusal(self) -> str | None:
         """Register all clients in the table, or none and return why the service refuses one of them."""
         try:
-            with raw(self._connection).transaction():
+            with refusals(), raw(self._connection).transaction():
                 self._connection.execute(sa.text("SET CONSTRAINTS ALL DEFERRED"))
                 service_of(self._connection).run(self._connection, "add_clients")
                 self._connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
         except AlreadyThere as error:
             return error.message
-        except DBAPIError as error:
-            if isinstance(error.orig, REFUSALS):
-                return refusal(error.orig)
-            raise
+        except InvalidFields as error:
+            return error.invalid[0].message
         return None
 
 

@@ -33,7 +33,7 @@ from toolkit.message import LabelledEnum, Message
 
 MESSAGE: Final = "Client created"
 
-REFUSALS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.errors.RaiseException)
+_REFUSALS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.errors.RaiseException)
 """Errors by which the service's own rules refuse a row."""
 
 _WITHOUT_VALUES: Final = {"varchar", "varchar_input", "bpchar", "bpchar_input", "ExecFindPartition"}
@@ -67,20 +67,15 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
+        if not isinstance(error.orig, _REFUSALS):
+            raise
+        about = error.orig.diag  # a value that it names in its details is not shown
+        said = about.message_primary if about.source_function in _WITHOUT_VALUES else about.sqlstate
+        named = about.constraint_name or about.column_name or said
         if isinstance(error.orig, psycopg.errors.UniqueViolation):
-            raise AlreadyThere(refusal(error.orig)) from None
-        if isinstance(error.orig, REFUSALS):
-            raise InvalidFields([InvalidField("body", refusal(error.orig))]) from None
-        raise
-
-
-def refusal(error: psycopg.Error) -> Message:
-    """Return why the service refused a row; a value that it names in its details is not shown."""
-    said = error.diag.message_primary if error.diag.source_function in _WITHOUT_VALUES else error.sqlstate
-    named = error.diag.constraint_name or error.diag.column_name or said
-    if isinstance(error, psycopg.errors.UniqueViolation):
-        return Message("Repeats what may stand only once in the service ({})", named)
-    return Message("Breaks a rule of the service ({})", named)
+            raise AlreadyThere("Repeats what may stand only once in the service ({})", named) from None
+        reason = Message("Breaks a rule of the service ({})", named)
+        raise InvalidFields([InvalidField("body", reason)]) from None
 
 
 def client_ids(database: Database, external_ids: Sequence[str]) -> dict[str, UUID]:
