@@ -257,6 +257,27 @@ def test_a_check_tells_of_keys_that_are_not_in_the_bucket_and_of_what_cannot_be_
     assert "add_records stores nothing: its ids are uuids, and those that are read are whole" in told.err
 
 
+def test_a_check_tells_of_keys_that_lie_in_the_bucket_in_another_form(run, made, put, bucket_environment):
+    forms = {
+        "s3://.../key, /key -> key": ("s3://crm/a.pdf", "a.pdf"),
+        "%20 -> ' '": ("https://crm.example/a%%20b.pdf", "a b.pdf"),  # for the driver
+        "+ -> ' '": ("a+c.pdf", "a c.pdf"),
+        "normalize(key, NFC)": ("e\N{COMBINING ACUTE ACCENT}.pdf", "\N{LATIN SMALL LETTER E WITH ACUTE}.pdf"),
+        "normalize(key, NFD)": ("\N{LATIN SMALL LETTER A WITH ACUTE}.pdf", "a\N{COMBINING ACUTE ACCENT}.pdf"),
+    }
+    other = made("django")
+    put("media/evidence/2026/10/107_doc_contratante.pdf")  # so that not all of them are elsewhere
+    for place, (given, key) in enumerate(forms.values(), 1):
+        execute(other, f"UPDATE crm.sales_evidence SET file = '{given}' WHERE id = {place}")
+        put(key)
+    environ = environment(other, bucket_environment, "django")
+    run("db", "upgrade", within=environ)
+    told = run("db", "check", ends=3, within=environ).out
+    for form in forms:
+        assert f"Of 12 object_key tried, 1 lie in the bucket in another form: {form}\n" in told
+    assert "newest" not in told
+
+
 def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
     run, made, put_files, bucket_environment, tmp_path
 ):

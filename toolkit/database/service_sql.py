@@ -7,9 +7,12 @@ row is shown. Codes, who pays and time zones are for a person who knows the serv
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, Final, NamedTuple
+from unicodedata import normalize
+from urllib.parse import unquote, unquote_plus
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -241,7 +244,7 @@ def prove(database: Database, holds: Holds | None) -> dict[str, Any]:
         ]
         flaws += [Message(text, counts[name]) for name, text in FLAWS.items() if counts[name]]
         flaws += [*_ids(connection), *_times(connection)]
-        flaws += [] if holds is None else _newest_keys(connection, holds)
+        flaws += [] if holds is None else _keys_in_bucket(connection, holds)
         values = dict(_values(connection))
         values |= {name: Message(text, counts[name]) for name, text in LEFT_OUT.items() if counts[name]}
         notes = [*_notes(connection, resolved, counts)]
@@ -314,17 +317,33 @@ def _times(connection: Connection) -> Iterator[Message]:
         yield Message("Sales that were completed before they were created (check the zones): {:,}.", ended)
 
 
-def _newest_keys(connection: Connection, holds: Holds) -> Iterator[Message]:
-    """Yield it where none of the newest keys lies in the bucket."""
-    query = f"""
-        SELECT object_key FROM {service_of(connection).text("records")} AS read WHERE object_key IS NOT NULL
-        ORDER BY requested_at DESC, id LIMIT {_TRIED_KEYS}
-    """
-    keys = list(connection.scalars(sa.text(query)))
-    if keys and not any(map(holds, keys)):
-        yield Message("None of the {} newest object_key lies in the bucket.", len(keys))
-        if any(holds(key.lstrip("/")) for key in keys):
-            yield Message("Without the slash in front, some of them do.")
+def _keys_in_bucket(connection: Connection, holds: Holds) -> Iterator[Message]:
+    """Yield it where none of the newest keys lies in the bucket, and where some lie there in another form."""
+    read = service_of(connection).text("records")
+    keys = f"SELECT object_key FROM {read} AS read WHERE object_key <> '' ORDER BY "  # as above
+    newest, unusual = (
+        connection.scalars(sa.text(f"{keys}{first}requested_at DESC, id LIMIT {_TRIED_KEYS}")).all()
+        for first in ("", "object_key ~ '^[a-zA-Z0-9][a-zA-Z0-9_./-]*$', ")
+    )
+    tried = dict.fromkeys((*newest, *unusual))
+    absent = [key for key in tried if not holds(key)]
+    if newest and set(absent).issuperset(newest):
+        yield Message("None of the {} newest object_key lies in the bucket.", len(newest))
+    others = ((form for form, made in _other_forms(key) if made and holds(made)) for key in absent)
+    found = Counter(next(each, "") for each in others)
+    del found[""]
+    for form, count in found.items():
+        yield Message("Of {} object_key tried, {} lie in the bucket in another form: {}", len(tried), count, form)
+
+
+def _other_forms(key: str) -> Iterator[tuple[str, str]]:
+    """Yield other ways to write a key, by a name and the key."""
+    bare = re.sub(r"^(\w+://[^/]+)?/*", "", key)
+    yield "s3://.../key, /key -> key", bare
+    yield "%20 -> ' '", unquote(bare)
+    yield "+ -> ' '", unquote_plus(bare)
+    yield "normalize(key, NFC)", normalize("NFC", unquote(bare))
+    yield "normalize(key, NFD)", normalize("NFD", unquote(bare))
 
 
 def _values(connection: Connection) -> Iterator[tuple[str, str]]:
