@@ -345,6 +345,8 @@ def test_what_leaves_rows_out_by_chance_is_found(statement, cut):
     [
         ("coalesce((SELECT a FROM b FETCH FIRST ROW ONLY), any_value(c))", ["any_value", "FETCH"]),
         ("(array_agg(a))[1], (array_agg(b ORDER BY c))[1], (SELECT d FROM e LIMIT 1)", ["array_agg", "LIMIT"]),
+        ("f(a -> 'b' ->> 0, c #>> '{d,-1}', e[1]) AS kind", ["->> 0", "#>>", "[1]"]),
+        ("f(a -> 'b0' ->> 'c', d #>> '{e1}', (regexp_match(f, 'g'))[1]) AS kind", []),
         ("EXISTS (SELECT FROM d LIMIT 1), (SELECT min(e) AS g FROM b ORDER BY 1 LIMIT 1), f(g) AS kind", ["min"]),
     ],
 )

@@ -115,8 +115,10 @@ def columns_of(statement: str, column: str) -> set[str]:
 
 def taken_of_several(statement: str, columns: Iterable[str]) -> list[str]:
     """Return the words by which a value is one of several: whichever comes first, or the greatest in columns."""
-    parts = (part for each in columns for value in _within(statement, each) for part in value.walk())
+    values = [value for each in columns for value in _within(statement, each)]
+    parts = (part for value in values for part in value.walk())
     found = [str(part.sql("postgres")).partition("(")[0].lower() for part in parts if part.key in _GREATEST]
+    found += [words for value in values for words in _ELEMENT.findall(value.sql("postgres"))]
     found += ["any_value"] * any(nodes(statement, "anyvalue"))
     within = (part for each in nodes(statement, "bracket") for part in each.this.walk())
     found += ["array_agg" for part in within if part.key == "arrayagg" and part.this.key != "order"]
@@ -126,6 +128,11 @@ def taken_of_several(statement: str, columns: Iterable[str]) -> list[str]:
             found.append(str(each.key).upper())
     return list(dict.fromkeys(found))
 
+
+_ELEMENT: Final = re.compile(
+    r"""(?<=[\w"])\[-?\d+\]|->>?\s*-?\d+|#>>?(?=\s*'\{(?:[^']*,)?-?\d+[,}])|JSONB_PATH_QUERY_FIRST"""
+)
+"""A number by which one element of an array is taken, in SQL as sqlglot writes it."""
 
 _GREATEST: Final = ("max", "min", "logicalor", "logicaland")
 _ROWS: Final = ("exists", "in", "from", "join", "cte", "lateral")
