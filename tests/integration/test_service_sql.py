@@ -289,9 +289,10 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
         f"ALTER TABLE evidencias ADD tipo text GENERATED ALWAYS AS ({made_of}) STORED",
         f"CREATE VIEW visto AS SELECT num_venda AS venda, {made_of} AS tipo FROM evidencias",
     )
+    execute(database, "CREATE TABLE apagadas () INHERITS (evidencias)", "CREATE TABLE fora () INHERITS (vendas)")
     put_files(database)
     environ = environment(database, bucket_environment, "legado")
-    text = Path(environ["TOOLKIT_SERVICE_SQL"]).read_text("utf-8")
+    text = Path(environ["TOOLKIT_SERVICE_SQL"]).read_text("utf-8").replace("public.vendas", "ONLY public.vendas")
     code = "CASE fl_resp_financeiro WHEN 'S' THEN true WHEN 'N' THEN false END"
     text = text.replace(code, "CASE WHEN fl_resp_financeiro = 'N' OR cod_cliente IS NULL THEN false ELSE true END")
     path = tmp_path / "service.sql"
@@ -309,6 +310,8 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
     for place in "evidencias", "visto":
         assert f"{place}, tipo: nobody tells of codes that are new, or NULL: they become 'KYC'." in told.err
     assert "substituta (bigint; -> evidencias; may be NULL)" in told.err
+    assert "evidencias is read with the rows of apagadas, which inherits from it, without ONLY." in told.err
+    assert "the rows of fora" not in told.err
     assert "No file that an evidence record names lies in the bucket" in run("audit", ends=3, within=environ).err
 
 

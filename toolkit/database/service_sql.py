@@ -22,7 +22,14 @@ from toolkit.contract.service_rows import FLAWS, LEFT_OUT
 from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of, rows_behind
 from toolkit.database.service import CODED, COLUMNS, NEW, REQUIRED, WRITES, mentions, service_of
-from toolkit.database.service_tables import Resolved, defaults_behind, hidden_and_copied, parts_alone, resolve
+from toolkit.database.service_tables import (
+    Resolved,
+    defaults_behind,
+    heirs,
+    hidden_and_copied,
+    parts_alone,
+    resolve,
+)
 from toolkit.database.statements import (
     answers_of_nothing,
     columns_in,
@@ -394,6 +401,8 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
             yield Message("{}: the contract requires {}, which the tables do not hold.", relation, absent)
     for row in parts_alone(connection):
         yield Message("{} is one part of {}: the rows of its other parts are not read.", row.part, row.whole)
+    for row in heirs(connection):
+        yield Message("{} is read with the rows of {}, which inherits from it, without ONLY.", row.whole, row.heir)
     hidden, copied = hidden_and_copied(connection)
     for table in hidden:
         yield Message("Row level security may hide rows of {} from this role.", table)

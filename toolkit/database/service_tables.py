@@ -222,6 +222,13 @@ def parts_alone(connection: Connection) -> Sequence[sa.Row[Any]]:
     return connection.execute(sa.text(_PARTS_ALONE), {"names": _read(service_of(connection))}).all()
 
 
+def heirs(connection: Connection) -> Sequence[sa.Row[Any]]:
+    """Return each table whose rows a statement reads as those of another one, from which it inherits."""
+    service = service_of(connection)
+    names = {name for each in COLUMNS for name in tables_in(service.statements[each], with_heirs=True)}
+    return connection.execute(sa.text(_HEIRS), {"names": sorted(names)}).all()
+
+
 def _behind(connection: Connection) -> Sequence[sa.Row[Any]]:
     """Return the tables and functions behind the statements that read."""
     service = service_of(connection)
@@ -275,6 +282,14 @@ _PARTS_ALONE: Final = """
            CAST(CAST(inhparent AS regclass) AS text) AS whole
     FROM pg_inherits AS part JOIN pg_inherits AS other USING (inhparent)
     WHERE part.inhrelid IN (TABLE read) AND other.inhrelid NOT IN (TABLE read) AND inhparent NOT IN (TABLE read)
+    ORDER BY 1
+"""
+
+_HEIRS: Final = """
+    SELECT CAST(CAST(inhrelid AS regclass) AS text) AS heir, CAST(CAST(inhparent AS regclass) AS text) AS whole
+    FROM pg_inherits JOIN pg_class AS class ON class.oid = inhrelid
+    WHERE NOT relispartition
+      AND inhparent IN (SELECT to_regclass(name) FROM unnest(CAST(:names AS text[])) AS given (name))
     ORDER BY 1
 """
 

@@ -33,13 +33,16 @@ def nodes(statement: str, *kinds: str) -> list[Any]:
     return [] if tree is None else [node for node in tree.walk() if node.key in kinds]
 
 
-def tables_in(statement: str) -> list[str]:
-    """Return the names of the tables that a statement reads or writes, with the schema where one stands there."""
+def tables_in(statement: str, *, with_heirs: bool = False) -> list[str]:
+    """Return the names of the tables that a statement reads or writes, with the schema where one stands there.
+
+    ``with_heirs``: those alone that are read with the tables that inherit from them, without ``ONLY``.
+    """
     within = {id(node): part.alias for part in nodes(statement, "cte") for node in part.walk()}
     found: dict[str, int] = {}
     for table in nodes(statement, "table"):
         is_part = not table.db and table.name in {*within.values()} - {within.get(id(table))}
-        if table.this.key == "identifier" and not is_part:
+        if table.this.key == "identifier" and not is_part and not (with_heirs and table.args.get("only")):
             found.setdefault(".".join(part.sql("postgres") for part in table.parts), table.this.meta["start"])
     return sorted(found, key=found.__getitem__)
 
