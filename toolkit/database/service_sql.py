@@ -23,7 +23,7 @@ from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of, rows_behind
 from toolkit.database.service import CODED, COLUMNS, NEW, REQUIRED, WRITES, mentions, service_of
 from toolkit.database.service_tables import (
-    Resolved,
+    WHOLE_TYPES,
     defaults_behind,
     heirs,
     hidden_and_copied,
@@ -254,9 +254,9 @@ def prove(database: Database, holds: Holds | None) -> dict[str, Any]:
         flaws += [] if holds is None else _keys_in_bucket(connection, holds)
         values = dict(_values(connection))
         values |= {name: Message(text, counts[name]) for name, text in LEFT_OUT.items() if counts[name]}
-        notes = [*_notes(connection, resolved, counts)]
+        notes = [*_notes(connection, resolved["tables"], counts)]
     with database.transaction() as connection:
-        notes += _writing(connection)
+        notes += _writing(connection, resolved["columns"])
     return {"counts": counts, "values": values, "flaws": flaws, "notes": notes}
 
 
@@ -370,7 +370,7 @@ def _values(connection: Connection) -> Iterator[tuple[str, str]]:
         yield shown, Message("{:,} from {} to {}", count, oldest, newest) if count else "0"
 
 
-def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]) -> Iterator[Message]:
+def _notes(connection: Connection, tables: Mapping[str, Any], counts: Mapping[str, int]) -> Iterator[Message]:
     service = service_of(connection)
     for name in (each for each, statement in service.statements.items() if tree_of(statement) is None):
         yield Message("{}: its syntax is not known here: nobody looked at its rows, codes and tables.", name)
@@ -394,7 +394,7 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
                 "{}, {}: a row or value that is missing is an answer, and nobody tells ({}).",
                 *(relation, column, listed(words)),
             )
-    for name in (each for each, table in resolved["tables"].items() if table["kind"] == "function"):
+    for name in (each for each, table in tables.items() if table["kind"] == "function"):
         yield Message("The tables behind the function {} are not known: nobody tells when they change.", name)
     for relation, columns in REQUIRED.items():
         if absent := ", ".join(name for name in columns if is_null(service.statements[relation], name)):
@@ -426,15 +426,15 @@ def _unnamed(connection: Connection) -> Iterator[Message]:
                     yield Message("{}: {}", table, each.described)
 
 
-def _writing(connection: Connection) -> Iterator[Message]:
+def _writing(connection: Connection, types: Mapping[str, Mapping[str, str]]) -> Iterator[Message]:
     """Yield what cannot be written: each statement is planned, on no rows."""
     service = service_of(connection)
     for name, (relation, impossible) in WRITES.items():
         if name not in service.statements:
             yield Message("{}: there is no statement {}.", Message(impossible), name)
             continue
-        read = service.read.get(relation.removeprefix("new_"), {}).get("id", "")
-        if name.startswith("add_") and "lpad" in read:
+        stored = types.get(relation.removeprefix("new_"), {}).get("id")
+        if NEW[relation]["id"] == "uuid" and stored in WHOLE_TYPES:
             yield Message("{} stores nothing: its ids are uuids, and those that are read are whole numbers.", name)
         if dropped := [each for each in NEW[relation] if not mentions(service.statements[name], each)]:
             yield Message("{} does not store {}.", name, ", ".join(dropped))

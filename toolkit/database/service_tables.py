@@ -143,7 +143,7 @@ def _converted(place: str, name: str, kind: str, given: sa.Row[Any], statement: 
 
     The contract's ``own`` tables are read as they are, so that their types have to fit.
     """
-    is_text, is_whole = given.category in ("S", "E"), given.name in _WHOLE_TYPES
+    is_text, is_whole = given.category in ("S", "E"), given.name in WHOLE_TYPES
     if given.name == kind or (own and kind == "text" and given.category == "S"):
         return f"NOT NOT {name}" if kind == "boolean" else name  # binds no other type that a column gets later
     if not own and is_text and is_null(statement, name):
@@ -175,15 +175,15 @@ _ADVICE: Final = {
 }
 """By the types of the contract, some of texts (S) or numbers (N): how a column of another type is often read."""
 
-_WHOLE_TYPES: Final = ("smallint", "integer", "bigint")
+WHOLE_TYPES: Final = ("smallint", "integer", "bigint")
 _WHOLE: Final = """
     CASE WHEN NOT {} ~ '^-?[0-9]{1,32}$' THEN NULL
          WHEN CAST({} AS numeric) BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST({} AS bigint) END
 """
 _STORED: Final = {
     ("text", "uuid"): "CASE WHEN {} ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN CAST({} AS uuid) END",
-    **{("text", kind): _WHOLE for kind in _WHOLE_TYPES},
-    **{("uuid", kind): _WHOLE.replace("{}", "replace(CAST({} AS text), '-', '')") for kind in _WHOLE_TYPES},
+    **{("text", kind): _WHOLE for kind in WHOLE_TYPES},
+    **{("uuid", kind): _WHOLE.replace("{}", "replace(CAST({} AS text), '-', '')") for kind in WHOLE_TYPES},
 }
 """By the types of the contract and of a table: what an id, in place of ``{}``, is in the table."""
 
