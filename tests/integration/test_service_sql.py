@@ -306,7 +306,7 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
     told = run("db", "check", ends=3, within=environ)
     assert "records: the statement yields none of the rows of its table." in told.out
     assert "sales, is_client_financial_responsible: nobody tells of codes that are new" in told.err
-    assert "responsible: a row or value that is missing is an answer, and nobody tells (IS NULL)." in told.err
+    assert "responsible: what is missing is an answer, and nobody tells (IS NULL)." in told.err
     for place in "evidencias", "visto":
         assert f"{place}, tipo: nobody tells of codes that are new, or NULL: they become 'KYC'." in told.err
     assert "substituta (bigint; -> evidencias; may be NULL)" in told.err

@@ -147,7 +147,7 @@ def _may_lack_time(connection: Connection, table: str, column: sa.Row[Any]) -> b
     name, table = (each.replace(":", r"\:") for each in (column.sql, table))
     query = f"""
         SELECT bool_or(value ~ :time) AND (:nullable OR bool_or(value ~ :none))
-        FROM (SELECT CAST({name} AS text) AS value FROM {table} LIMIT {_SAMPLE}) AS first
+        FROM (SELECT CAST({name} AS text) COLLATE "C" AS value FROM {table} LIMIT {_SAMPLE}) AS first
     """  # names that the catalogue gave
     bound = {"time": _TIME, "none": _NO_TIME, "nullable": column.nullable}
     return bool(connection.scalar(sa.text(query), bound))
@@ -390,10 +390,8 @@ def _notes(connection: Connection, tables: Mapping[str, Any], counts: Mapping[st
         for each in (*found, *defaults_behind(connection, statement, column)):
             yield Message("{}, {}: nobody tells of codes that are new, or NULL: they become {}.", *each)
         if words := answers_of_nothing(statement, column):
-            yield Message(
-                "{}, {}: a row or value that is missing is an answer, and nobody tells ({}).",
-                *(relation, column, listed(words)),
-            )
+            place = f"{relation}, {column}"
+            yield Message("{}: what is missing is an answer, and nobody tells ({}).", place, listed(words))
     for name in (each for each, table in tables.items() if table["kind"] == "function"):
         yield Message("The tables behind the function {} are not known: nobody tells when they change.", name)
     for relation, columns in REQUIRED.items():
