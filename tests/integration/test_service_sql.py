@@ -282,7 +282,7 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
     run, made, put_files, bucket_environment, tmp_path
 ):
     database = made("legado")
-    made_of = "CASE tp_evidencia WHEN 'ACT' THEN 'POV' ELSE 'KYC' END"
+    made_of = "CASE WHEN tp_evidencia IS NULL THEN NULL WHEN tp_evidencia = 'ACT' THEN 'POV' ELSE 'KYC' END"
     execute(
         database,
         "ALTER TABLE evidencias ADD substituta bigint REFERENCES evidencias (seq)",
@@ -307,6 +307,7 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
     assert "records: the statement yields none of the rows of its table." in told.out
     assert "sales, is_client_financial_responsible: nobody tells of codes that are new" in told.err
     assert "responsible: what is missing is an answer, and nobody tells (IS NULL)." in told.err
+    assert "visto, tipo: what is missing is an answer, and nobody tells (IS NULL)." in told.err
     for place in "evidencias", "visto":
         assert f"{place}, tipo: nobody tells of codes that are new, or NULL: they become 'KYC'." in told.err
     assert "substituta (bigint; -> evidencias; may be NULL)" in told.err

@@ -24,9 +24,9 @@ from toolkit.database.observations import counts_of, rows_behind
 from toolkit.database.service import CODED, COLUMNS, NEW, REQUIRED, WRITES, mentions, service_of
 from toolkit.database.service_tables import (
     WHOLE_TYPES,
-    defaults_behind,
     heirs,
     hidden_and_copied,
+    made_of,
     parts_alone,
     resolve,
 )
@@ -385,13 +385,14 @@ def _notes(connection: Connection, tables: Mapping[str, Any], counts: Mapping[st
     if unnamed := [*_unnamed(connection)]:
         yield Message("No SELECT names these columns, by which a row may not count: {}", listed(unnamed))
     for relation, column in (shown.split(".") for shown in _SHOWN):
-        statement = service.statements[relation]
-        found = [(relation, column, value) for value in defaults(statement, column)]
-        for each in (*found, *defaults_behind(connection, statement, column)):
-            yield Message("{}, {}: nobody tells of codes that are new, or NULL: they become {}.", *each)
-        if words := answers_of_nothing(statement, column):
-            place = f"{relation}, {column}"
-            yield Message("{}: what is missing is an answer, and nobody tells ({}).", place, listed(words))
+        for place, name, select in made_of(connection, relation, column):
+            for value in defaults(select, name):
+                yield Message(
+                    "{}, {}: nobody tells of codes that are new, or NULL: they become {}.", place, name, value
+                )
+            if words := answers_of_nothing(select, name):
+                missing = listed(words)
+                yield Message("{}, {}: what is missing is an answer, and nobody tells ({}).", place, name, missing)
     for name in (each for each, table in tables.items() if table["kind"] == "function"):
         yield Message("The tables behind the function {} are not known: nobody tells when they change.", name)
     for relation, columns in REQUIRED.items():

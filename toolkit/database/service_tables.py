@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.service_rows import ServiceChange
 from toolkit.database.service import COLUMNS, IDS, NEW, WRITES, Service, service_of
-from toolkit.database.statements import columns_of, cut_off, defaults, functions_in, is_null, tables_in
+from toolkit.database.statements import columns_of, cut_off, functions_in, is_null, tables_in
 from toolkit.errors import SchemaMismatch
 from toolkit.message import Message
 
@@ -208,13 +208,14 @@ def hidden_and_copied(connection: Connection) -> tuple[tuple[str, ...], tuple[st
     )
 
 
-def defaults_behind(connection: Connection, statement: str, column: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the columns of views and generated ones that a column is made of, and what they become by default."""
+def made_of(connection: Connection, relation: str, column: str) -> Iterator[tuple[str, str, str]]:
+    """Yield a column, and those of views and generated ones that it is made of: place, name and the SELECT."""
+    statement = service_of(connection).statements[relation]
+    yield relation, column, statement
     for row in _behind(connection):
         for name in sorted(columns_of(statement, column).intersection(row.columns)):
             rule = row.columns[name].partition(" = ")[2]
-            made = f'SELECT {rule} AS "{name}"' if rule else row.view or ""
-            yield from ((row.place, name, value) for value in defaults(made, name))
+            yield row.place, name, f'SELECT {rule} AS "{name}"' if rule else row.view or ""
 
 
 def parts_alone(connection: Connection) -> Sequence[sa.Row[Any]]:
