@@ -33,6 +33,7 @@ from toolkit.database.service_tables import (
 from toolkit.database.statements import (
     answers_of_nothing,
     columns_in,
+    cuts,
     defaults,
     is_null,
     tables_in,
@@ -382,6 +383,9 @@ def _notes(connection: Connection, tables: Mapping[str, Any], counts: Mapping[st
         untimed = (name for name, kind in COLUMNS[relation].items() if kind != "timestamptz")
         if words := taken_of_several(service.statements[relation], untimed):
             yield Message("{}: of several values one is taken, and nobody tells ({}).", relation, listed(words))
+    for relation, column in (("sales", "id"), ("records", "sale_id")):
+        if cuts(service.statements[relation], column):
+            yield Message("{}, {}: lpad, left and right cut what is longer, and nobody tells.", relation, column)
     if unnamed := [*_unnamed(connection)]:
         yield Message("No SELECT names these columns, by which a row may not count: {}", listed(unnamed))
     for relation, column in (shown.split(".") for shown in _SHOWN):

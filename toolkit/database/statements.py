@@ -142,6 +142,12 @@ _ROWS: Final = ("exists", "in", "from", "join", "cte", "lateral")
 """The places of a subquery that is read as rows, see ``cut_off``; in any other one it is a value."""
 
 
+def cuts(statement: str, column: str) -> bool:
+    """Tell whether ``lpad`` or its kind cuts what a column is made of, where it is longer."""
+    parts = (part for value in _within(statement, column) for part in value.walk())
+    return any(part.key in ("pad", "left", "right") for part in parts)
+
+
 def answers_of_nothing(statement: str, column: str) -> list[str]:
     """Return the words by which a column has a value where a row or value is missing, such as ``EXISTS``."""
     parts = (
