@@ -29,6 +29,7 @@ from toolkit.database.service_tables import (
     made_of,
     parts_alone,
     resolve,
+    views_that_filter,
 )
 from toolkit.database.statements import (
     answers_of_nothing,
@@ -406,6 +407,8 @@ def _notes(connection: Connection, tables: Mapping[str, Any], counts: Mapping[st
         yield Message("{} is one part of {}: the rows of its other parts are not read.", row.part, row.whole)
     for row in heirs(connection):
         yield Message("{} is read with the rows of {}, which inherits from it, without ONLY.", row.whole, row.heir)
+    for view in views_that_filter(connection):
+        yield Message("The view {} may leave rows of its tables out: nobody counts those.", view)
     hidden, copied = hidden_and_copied(connection)
     for table in hidden:
         yield Message("Row level security may hide rows of {} from this role.", table)

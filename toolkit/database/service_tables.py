@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.service_rows import ServiceChange
 from toolkit.database.service import COLUMNS, IDS, NEW, WRITES, Service, service_of
-from toolkit.database.statements import columns_of, cut_off, functions_in, is_null, tables_in
+from toolkit.database.statements import columns_of, cut_off, functions_in, is_null, nodes, tables_in
 from toolkit.errors import SchemaMismatch
 from toolkit.message import Message
 
@@ -221,6 +221,11 @@ def made_of(connection: Connection, relation: str, column: str) -> Iterator[tupl
 def parts_alone(connection: Connection) -> Sequence[sa.Row[Any]]:
     """Return each partition that a statement reads without all others of its table, and that table."""
     return connection.execute(sa.text(_PARTS_ALONE), {"names": _read(service_of(connection))}).all()
+
+
+def views_that_filter(connection: Connection) -> list[str]:
+    """Return the views, by their names, that may leave rows of their tables out."""
+    return [row.place for row in _behind(connection) if nodes(row.view or "", "where", "join")]
 
 
 def heirs(connection: Connection) -> Sequence[sa.Row[Any]]:
