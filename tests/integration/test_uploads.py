@@ -127,6 +127,15 @@ def test_a_file_that_is_in_the_bucket_is_left_out_and_named(ask, sync, out, cloc
     assert (line["id"] == missing["id"]) is (minutes == 0)
 
 
+def test_a_file_that_is_no_more_in_the_bucket_is_asked_for_again(ask, sync, out, delete):
+    ask(CONTRACT)
+    [line] = credentials(out)
+    send(line, PDF)
+    sync()
+    delete(line["fields"]["key"])
+    assert ask(CONTRACT) == ManifestResult(rows=1, reissued=1)
+
+
 def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(ask, database, sync, out, clock):
     clock.now -= timedelta(minutes=12)  # the form is still valid, and the end of its time is nearly now
     gone = clock.now - timedelta(hours=2)

@@ -328,11 +328,13 @@ def _known_records(
     lines = {row.id: row.line for row in connection.execute(query, asked)}
     records = records_where(connection, among(evidences.c.id, lines), now)
     records = [each for each in records if each.withdrawal is None and each.object_key]
-    [found] = ask_each(bucket.head, [[each.object_key for each in records if each.file is None]])
-    arrived = {item.key for item in found if item is not None and item.size}
+    [found] = ask_each(bucket.head, [[each.object_key for each in records]])
+    objects = {item.key: item for item in found if item is not None}
     known: dict[int, _Known] = {}
     for record in sorted(records, key=lambda each: each.expires_at or datetime.min.replace(tzinfo=UTC)):
-        uploaded = record.object_key in arrived or record.state is EvidenceState.COUNTED
+        seen = objects.get(record.object_key)
+        state = record.state if record.is_version(seen) else record.state_by(seen, now)
+        uploaded = state is EvidenceState.COUNTED
         line, valid = lines[record.id], ran_out(record.expires_at, now) is False
         if uploaded or (valid and not (line in known and known[line][1])):
             known[line] = record, uploaded
