@@ -538,6 +538,18 @@ def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, databa
     assert not [each for each in found if each in entries]
 
 
+def test_an_incident_names_the_sale_that_a_file_was_of_when_it_was_opened(office, run, database):
+    [(record,)] = rows(database, "SELECT id FROM evidences WHERE sale_id = 'V-1'")
+    add_sale(database, "V-3")
+    for sale in ("V-3", "V-1"):
+        execute(database, f"UPDATE evidences SET sale_id = '{sale}' WHERE id = '{record}'")
+        run("bucket", "sync")
+        if sale == "V-3":
+            run("evidence", "link", record, "--reason", "a complaint")
+    today = DEADLINES.day_of(datetime.now(UTC)).isoformat()
+    assert run("privacy", "incident", "--since", today, "--json").told["sales"] == ["V-3"]
+
+
 def test_a_file_that_another_sale_counts_on_is_left_alone(office, database):
     add_sale(database, "V-3")
     execute(database, "ALTER TABLE evidences DROP CONSTRAINT evidences_object_key_key")

@@ -318,7 +318,8 @@ _ACCESSES: Final = """
     FROM audit.evidence_openings AS opening
     LEFT JOIN LATERAL (
         SELECT sale_id FROM audit.evidence_observations AS seen
-        WHERE seen.evidence_id = opening.evidence_id LIMIT 1
+        WHERE seen.evidence_id = opening.evidence_id
+        ORDER BY seen_at > opened_at, seen.id DESC LIMIT 1
     ) AS record ON true
     WHERE opened_at >= :since AND opened_at < :until
     UNION ALL
