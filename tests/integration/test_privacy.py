@@ -364,17 +364,18 @@ def test_what_people_wrote_about_a_sale_goes_with_it(office, run, database, post
 
 
 def test_files_of_others_whose_word_or_address_holds_hers_are_left_alone(tmp_path):
-    needles = forms_of(("Ana Li", "ana@x.com", "sant'ana & li.pdf", "1234567890"))
+    needles = forms_of(("Ana Li", "ana@x.com", "sant'ana & li.pdf", "1234567890", "52998224725", "20261130"))
     hers = {
         "name.csv": "2026;ANA  LÍ;",
         "note.ipynb": json.dumps({"text": "\nAna Li\nana"}),
         "page.html": "<td>Sant&#x27;Ana &amp; L&iacute;.pdf</td>",
         "cell.txt": "v=01234567890",
+        "mask.txt": "cpf 529982247-25",
         "mail.txt": "<ana@x.com>",
         "call of Ana Li.mp3": "\0",
         "sant'ana & li.pdf": "",
     }
-    others = {"analysis.txt": "Análise", "juliana.csv": "juliana@x.com", "company.csv": "ana@x.company"}
+    others = {"analysis.txt": "2026-11-30 Análise", "juliana.csv": "juliana@x.com", "company.csv": "ana@x.company"}
     for name, text in (hers | others).items():
         (tmp_path / name).write_text(text)
     found, _ = search((tmp_path, tmp_path), needles)

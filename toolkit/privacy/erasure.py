@@ -119,13 +119,10 @@ def _needles(
     """Return the texts by which a file is known to hold data of the person."""
     texts: set[str] = set()
     for row in rows:
-        digits = "".join(filter(str.isdigit, row["cpf"] or ""))
-        texts |= {digits, f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}", row["email"] or ""}
-        texts.add(digits.lstrip("0"))  # as a spreadsheet keeps a number
-        texts.add(phone := row["phone_number"] or "")
+        cpf, phone = ("".join(filter(str.isdigit, row[each] or "")) for each in ("cpf", "phone_number"))
+        texts |= {cpf, cpf.lstrip("0"), phone, row["email"] or ""}  # a spreadsheet may keep it as a number
         if row["first_name"] and row["last_name"]:
             texts.add(f"{row['first_name']} {row['last_name']}")
-        texts |= {f"{phone[:7]}-{phone[7:]}", f"({phone[:2]}){phone[2:7]}-{phone[7:]}"}
     names, own = sa.select(evidences.c.file_name), among(evidences.c.sale_id, sale_ids)
     found = {*connection.scalars(names.where(own)), *(key.rpartition("/")[2] for key in keys)} - {None}
     # A name such as contract.pdf, which records of others have, too, tells of nobody.

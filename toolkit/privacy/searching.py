@@ -17,6 +17,8 @@ LARGEST: Final = 200 * 1024**2  # bytes of a file, or of a part of an archive, t
 
 _MARKS: Final = re.compile("[\u00ad\u0300-\u036f\u200b]+")
 _GAPS: Final = re.compile(r"\s+")
+_ELEVEN: Final = re.compile(r"[0-9]{11}")  # a CPF or a telephone, which may be written with a mask
+_MASK: Final = r"[\s.()-]"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -46,15 +48,19 @@ def _spaced(text: str) -> str:
 def _tells(text: str, needles: frozenset[str]) -> bool:
     """Tell whether a text holds one of the needles, and not inside of a longer word or address."""
     spaced = _spaced(unescape(text))
-    plain = _GAPS.sub("", spaced)
-    return any(needle in plain and _whole(needle).search(spaced) for needle in needles)
+    plain, unmasked = _GAPS.sub("", spaced), re.sub(f"{_MASK}+", "", spaced)
+    return any(
+        needle in (unmasked if _ELEVEN.fullmatch(needle) else plain) and _whole(needle).search(spaced)
+        for needle in needles
+    )
 
 
 def _whole(needle: str) -> re.Pattern[str]:
-    """Return the pattern of a needle with any gaps; where it is a letter, no other one stands beside its end."""
+    """Return the pattern of a needle with any gaps, or its mask; beside its end stands no other letter."""
     before = r"(?:(?<![^\W\d_])|(?<=\\[nrt]))" if needle[0].isalpha() else ""  # JSON escapes a line's end
     after = r"(?![^\W\d_])" if needle[-1].isalpha() else ""
-    return re.compile(before + r"\s*".join(map(re.escape, needle)) + after)
+    gap = f"{_MASK}*" if _ELEVEN.fullmatch(needle) else r"\s*"
+    return re.compile(before + gap.join(map(re.escape, needle)) + after)
 
 
 def _texts(content: bytes) -> Iterator[str | None]:
