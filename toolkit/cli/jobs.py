@@ -132,10 +132,14 @@ def check(kit: Kit, name: str | None) -> None:
 
     Exit status 2: something is wrong; the text says where.
     """
+    from toolkit.jobs.partner_notices import read_addresses  # the other commands do without reports
+
     runner = CommandLine(kit)
     for each in [runner.job(name)] if name else runner.jobs.values():
         date = each.schedule.following(kit.clock())
         checked = JobRun(runner, each, date).check()
+        if ["partner", "notify"] in [words[:2] for words in checked.values()]:
+            read_addresses(kit)
         show("{}, due {}:", each.name, readable(date, kit.settings.timezone))
         for step in each.steps:
             show(f"  {step.name:<10}  toolkit {shlex.join(checked[step.name])}")

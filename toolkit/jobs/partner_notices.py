@@ -102,13 +102,24 @@ class _AddressFile(TomlTable, strict=True):
     partner: dict[str, PartnerAddress] = Field({})
 
 
-def read_addresses(place: Path) -> dict[str, PartnerAddress]:
-    """Return the addresses of the partners, ``[partner."NAME"]`` each; raises as ``read_toml`` does."""
+def read_addresses(kit: Kit) -> tuple[Path, dict[str, PartnerAddress], NoticeSettings] | None:
+    """Return the file of the partners' addresses, ``[partner."NAME"]`` each, and the settings of mails.
+
+    Raises:
+        SettingsError: the file has a mistake, or mails are to be sent without a server.
+        UnreadableFile: it is no TOML.
+    """
+    place = Environment(kit.environ).path("TOOLKIT_PARTNERS")
+    if place is None:
+        return None
     found = read_toml(place, place, _AddressFile)[0].partner
     for each in found.values():
         if each.webhook is not None:
             each.secret(place)
-    return found
+    settings = NoticeSettings.from_environment(kit.environ, kit.settings.timezone)
+    if settings.host is None and any(each.mail for each in found.values()):
+        raise SettingsError("TOOLKIT_SMTP_HOST must name the mail server: partners have e-mail addresses")
+    return place, found, settings
 
 
 @dataclass(slots=True)
@@ -131,18 +142,15 @@ def notify_partners(kit: Kit, *, within: int = 3) -> Shown[list[PartnerTold]]:
         What became of each partner that there was something to tell; today's earlier ones are not among them.
 
     Raises:
-        SettingsError: the file of addresses has a mistake, or mails are to be sent without a server.
+        SettingsError, UnreadableFile: as ``read_addresses``.
         NoAudit: no audit has been made yet.
         UnreadableFile: a file of the audit is not what was written.
     """
-    place = Environment(kit.environ).path("TOOLKIT_PARTNERS")
-    if place is None:
+    read = read_addresses(kit)
+    if read is None:
         nobody = remark("note", "TOOLKIT_PARTNERS names no file of addresses: no partner was told")
         return Shown([], [nobody], {"told": []})
-    addresses = read_addresses(place)
-    settings = NoticeSettings.from_environment(kit.environ, kit.settings.timezone)
-    if settings.host is None and any(each.mail for each in addresses.values()):
-        raise SettingsError("TOOLKIT_SMTP_HOST must name the mail server: partners have e-mail addresses")
+    place, addresses, settings = read
     audit = kit.last_audit()
     audit.verify()
     notified: list[PartnerTold] = []
