@@ -183,6 +183,7 @@ class AwsSettings:
     """Another server than Amazon's."""
     sts_endpoint: str | None = variable("AWS_ENDPOINT_URL_STS", Environment.endpoint, "AWS_ENDPOINT_URL")
     """The token service."""
+    embedded: bool = False  # whether they lead to the bucket that the toolkit started itself, and no variable does
 
 
 def _home(given: Environment, name: str) -> Path:

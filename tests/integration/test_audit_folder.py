@@ -106,7 +106,7 @@ def test_audits_in_a_bucket_are_made_reported_and_kept_as_the_settings_say(
 
 def in_bucket(bucket, environ):
     aws = access_settings(Settings.from_environment(environ))
-    return S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits", embedded=True)
+    return S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits")
 
 
 def came_here(monkeypatch):

@@ -93,16 +93,15 @@ class Bucket:
         aws: AwsSettings,
         *,
         role_arn: str | None = None,
-        embedded: bool = False,
         area: Area | None = None,
         clock: Clock = wall_clock,
     ) -> None:
         self._clock = clock
         self.name = name
         self.area = area or Area()
-        self.embedded = embedded
+        self.embedded = embedded = aws.embedded
         with Server(f"bucket {name}", embedded).translated():
-            access = Access(aws, embedded=embedded)
+            access = Access(aws)
             self._client = access.client("s3")
         self.endpoint = "embedded bucket" if embedded else shown_address(str(self._client.meta.endpoint_url))
         self._server = Server(self.endpoint if embedded else f"bucket {self.name} at {self.endpoint}", embedded)
@@ -120,7 +119,6 @@ class Bucket:
             settings.evidence_bucket or embedded_services.BUCKET,
             access_settings(settings),
             role_arn=settings.evidence_role_arn,
-            embedded=settings.evidence_bucket is None,
             area=area,
             clock=clock,
         )

@@ -34,8 +34,7 @@ def open_store(target: str, settings: Settings) -> FileStore:
         raise InvalidInput("A target is a folder, or an address such as s3://bucket/prefix.")
     from toolkit.bucket.client import access_settings
 
-    embedded, prefix = settings.evidence_bucket is None, (found["prefix"] or "").strip("/")
-    return S3Store(found["bucket"], prefix, access_settings(settings), target, embedded=embedded)
+    return S3Store(found["bucket"], (found["prefix"] or "").strip("/"), access_settings(settings), target)
 
 
 class FolderStore:
@@ -106,14 +105,14 @@ class FolderStore:
 class S3Store:
     """Objects below a prefix of a bucket, otherwise as the files of a ``FolderStore``."""
 
-    def __init__(self, bucket: str, prefix: str, aws: AwsSettings, address: str, *, embedded: bool) -> None:
+    def __init__(self, bucket: str, prefix: str, aws: AwsSettings, address: str) -> None:
         from toolkit.bucket.sessions import Access  # boto3 takes 8 MB, which a folder need not
 
         self.address = self.place = address
         self._bucket, self._prefix = bucket, f"{prefix}/" if prefix else ""
-        self._server = Server(f"bucket {bucket}", embedded=embedded, named_by=address)
+        self._server = Server(f"bucket {bucket}", aws.embedded, named_by=address)
         with self._server.translated():
-            self._client = Access(aws, embedded=embedded).client("s3")
+            self._client = Access(aws).client("s3")
 
     def names(self) -> list[str]:
         """Return the names of all objects, in order."""

@@ -57,18 +57,18 @@ class Session:
 class Access:
     """The ambient credentials, and the endpoints of the S3 server and its token service."""
 
-    def __init__(self, aws: AwsSettings, *, embedded: bool = False) -> None:
+    def __init__(self, aws: AwsSettings) -> None:
         self._session = boto3.Session(
             aws_access_key_id=aws.access_key_id,
             aws_secret_access_key=aws.secret_access_key,
             aws_session_token=aws.session_token,
             region_name=aws.region,
             profile_name=aws.profile,
-            botocore_session=AwsSession(_NO_FILES) if embedded else None,
+            botocore_session=AwsSession(_NO_FILES) if aws.embedded else None,
         )
         self._endpoints = {"s3": aws.s3_endpoint, "sts": aws.sts_endpoint}
         self._session_ends = aws.session_ends
-        self.embedded = embedded
+        self.embedded = aws.embedded
 
     def client(self, service: str) -> Any:
         """Return a client with short time-outs and boto3's standard retries."""

@@ -53,7 +53,7 @@ def do_the_main_job(kit: Kit, out: Path) -> None:
         out / "rejected",
     )
     with Inspector() as one, Inspector() as other:
-        store = S3Store(bucket.name, "", access_settings(kit.settings), "", embedded=bucket.embedded)
+        store = S3Store(bucket.name, "", access_settings(kit.settings), "")
         telling = story.Telling(kit, kit.database, samples, folder, (one, other), store)
         telling.past()
         telling.load_sales(0)

@@ -58,7 +58,7 @@ def bucket_access(home: Path) -> AwsSettings:
     require_installed()
     home = home.resolve()
     endpoint = _S3_SERVER.running(home).url
-    return AwsSettings(*_keys(home), NEVER, region=object_server.REGION, s3_endpoint=endpoint)
+    return AwsSettings(*_keys(home), NEVER, region=object_server.REGION, s3_endpoint=endpoint, embedded=True)
 
 
 def _keys(home: Path) -> tuple[str, str, str]:
