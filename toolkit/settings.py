@@ -168,7 +168,7 @@ def variable(
 
 @dataclass(frozen=True, slots=True)
 class AwsSettings:
-    """The standard ``AWS_*`` variables that lead to a shared bucket; boto3 looks up what is not set here."""
+    """The access to a bucket: the standard ``AWS_*`` variables, of which boto3 looks up others, and a role."""
 
     access_key_id: str | None = variable("AWS_ACCESS_KEY_ID", Environment.text)
     secret_access_key: str | None = variable("AWS_SECRET_ACCESS_KEY", Environment.text, secret=True)
@@ -183,6 +183,7 @@ class AwsSettings:
     """Another server than Amazon's."""
     sts_endpoint: str | None = variable("AWS_ENDPOINT_URL_STS", Environment.endpoint, "AWS_ENDPOINT_URL")
     """The token service."""
+    role_arn: str | None = variable("EVIDENCE_ROLE_ARN", Environment.text)
     embedded: bool = False  # whether they lead to the bucket that the toolkit started itself, and no variable does
 
 
@@ -243,7 +244,6 @@ class Settings:
     database_read_url: str | None = variable("DATABASE_READ_URL", Environment.database_url, secret=True)
     evidence_bucket: str | None = variable("EVIDENCE_BUCKET", Environment.text)
     """The shared bucket; ``None`` stands for the embedded one."""
-    evidence_role_arn: str | None = variable("EVIDENCE_ROLE_ARN", Environment.text)
     aws: AwsSettings
     service_sql: Path | None = variable("TOOLKIT_SERVICE_SQL", Environment.path)
     evidence_prefixes: tuple[str, ...] = variable("EVIDENCE_PREFIX", Environment.items)

@@ -88,13 +88,7 @@ class Bucket:
     """
 
     def __init__(
-        self,
-        name: str,
-        aws: AwsSettings,
-        *,
-        role_arn: str | None = None,
-        area: Area | None = None,
-        clock: Clock = wall_clock,
+        self, name: str, aws: AwsSettings, *, area: Area | None = None, clock: Clock = wall_clock
     ) -> None:
         self._clock = clock
         self.name = name
@@ -105,7 +99,7 @@ class Bucket:
             self._client = access.client("s3")
         self.endpoint = "embedded bucket" if embedded else shown_address(str(self._client.meta.endpoint_url))
         self._server = Server(self.endpoint if embedded else f"bucket {self.name} at {self.endpoint}", embedded)
-        self._sessions = SigningSessions(access, self._server, role_arn, clock)
+        self._sessions = SigningSessions(access, self._server, clock)
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock = wall_clock) -> Self:
@@ -114,14 +108,9 @@ class Bucket:
         Raises:
             EmbeddedServiceError: the embedded one cannot be started.
         """
+        name = settings.evidence_bucket or embedded_services.BUCKET
         area = Area(settings.evidence_prefixes, settings.ignored_prefixes)
-        return cls(
-            settings.evidence_bucket or embedded_services.BUCKET,
-            access_settings(settings),
-            role_arn=settings.evidence_role_arn,
-            area=area,
-            clock=clock,
-        )
+        return cls(name, access_settings(settings), area=area, clock=clock)
 
     @property
     def address(self) -> str:

@@ -67,8 +67,7 @@ class Access:
             botocore_session=AwsSession(_NO_FILES) if aws.embedded else None,
         )
         self._endpoints = {"s3": aws.s3_endpoint, "sts": aws.sts_endpoint}
-        self._session_ends = aws.session_ends
-        self.embedded = aws.embedded
+        self.aws = aws
 
     def client(self, service: str) -> Any:
         """Return a client with short time-outs and boto3's standard retries."""
@@ -82,7 +81,7 @@ class Access:
             max_pool_connections=POOL,
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
-            proxies={} if self.embedded else None,
+            proxies={} if self.aws.embedded else None,
         )
         region = self._session.region_name or DEFAULT_REGION
         try:
@@ -103,7 +102,7 @@ class Access:
         if credentials is None:
             raise NoCredentialsError
         frozen = credentials.get_frozen_credentials()
-        return Session(frozen, renewed_until(credentials) or self._session_ends)
+        return Session(frozen, renewed_until(credentials) or self.aws.session_ends)
 
 
 def renewed_until(credentials: Credentials) -> datetime | None:
@@ -125,10 +124,9 @@ class SigningSessions:
     each kept for all forms and renewed before it would cut them short.
     """
 
-    def __init__(self, access: Access, server: Server, role_arn: str | None, clock: Clock) -> None:
+    def __init__(self, access: Access, server: Server, clock: Clock) -> None:
         self._access = access
         self._server = server
-        self._role_arn = role_arn
         self._clock = clock
         self._lock = Lock()
         self._issued: Session | None = None
@@ -178,11 +176,11 @@ class SigningSessions:
 
     def _issue(self) -> Session:
         sts = self._access.client("sts")
-        server = Server(f"token service at {shown_address(sts.meta.endpoint_url)}", self._access.embedded)
+        server = Server(f"token service at {shown_address(sts.meta.endpoint_url)}", self._access.aws.embedded)
         with server.translated():
-            if self._role_arn is not None:
+            if (role := self._access.aws.role_arn) is not None:
                 answer = sts.assume_role(
-                    RoleArn=self._role_arn, RoleSessionName="evidence-toolkit", DurationSeconds=ROLE_SECONDS
+                    RoleArn=role, RoleSessionName="evidence-toolkit", DurationSeconds=ROLE_SECONDS
                 )
             else:
                 answer = sts.get_session_token(DurationSeconds=USER_SECONDS)
