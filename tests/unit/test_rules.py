@@ -6,12 +6,9 @@ party, of the financially responsible person, and of both.
 """
 
 from datetime import UTC, datetime, timedelta
-from uuid import uuid5
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.support.audit_results import SHORT, states
 from toolkit.audit.findings import _LISTED, as_listed
@@ -27,7 +24,7 @@ from toolkit.contract.codes import (
 )
 from toolkit.contract.contents import ContentProblem, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
-from toolkit.contract.findings import NAMESPACE, Problem, Reason, finding_id
+from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.rules import GROUP_RULES, Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
 from toolkit.contract.service_rows import JUMPS, code_of
 from toolkit.errors import InvalidInput
@@ -192,15 +189,6 @@ def test_every_code_is_listed_and_explained_by_the_command(run):
         told = run("explain", code.lower(), "--json", within={}).told
         assert (told["code"], *map(bool, map(told.get, ("meaning", "remedy", "section")))) == (code, *[True] * 3)
         assert code in listed
-
-
-NAMES = st.text(st.characters(codec="utf-8"))
-
-
-@settings(max_examples=20)
-@given(NAMES, st.lists(NAMES, max_size=2))
-def test_the_id_of_a_finding_is_a_uuid_of_version_5(code, subject):
-    assert finding_id(code, *subject) == str(uuid5(NAMESPACE, "\x1f".join((code, *subject))))
 
 
 def test_a_finding_has_its_remedy_where_texts_are_those_of_older_pandas():
