@@ -1,12 +1,11 @@
 """Call the two endpoints of the contract, and those that tell a partner what its sales lack."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from ssl import SSLCertVerificationError
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
@@ -27,6 +26,8 @@ from toolkit.errors import (
     UnreadableFile,
 )
 from toolkit.partner.posting import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE, NOT_TRUSTED, post_file
+
+R = TypeVar("R")
 
 TIMEOUT: Final = urllib3.Timeout(connect=10, read=30)
 
@@ -74,9 +75,7 @@ class PartnerClient:
         Raises:
             InvalidFields: every invalid field, as the service names them.
         """
-        answer = self._call("POST", "/clients", client)
-        with self._understood():
-            return RegisteredClient.model_validate(answer)
+        return self._call("POST", "/clients", RegisteredClient.model_validate, client)
 
     def request_upload(self, sale_id: str, request: Mapping[str, Any]) -> UploadCredentials:
         """Ask for credentials for one file: ``fileName``, ``fileFormat``, ``type``, ``evidenceType``.
@@ -85,9 +84,8 @@ class PartnerClient:
             InvalidFields: every invalid field, as the service names them.
             SaleNotFound: the service knows no such sale.
         """
-        answer = self._call("PUT", f"/sales/{_segment(sale_id)}/evidences", request)
-        with self._understood():
-            return UploadCredentials.model_validate(answer)
+        path = f"/sales/{_segment(sale_id)}/evidences"
+        return self._call("PUT", path, UploadCredentials.model_validate, request)
 
     def upload(self, sale_id: str, path: Path, *, evidence_type: str, media_type: str) -> UUID:
         """Ask for credentials for ``path`` and send it; return the id of its evidence record.
@@ -121,9 +119,8 @@ class PartnerClient:
         return self._of_sale(sale_id, "completion")
 
     def _of_sale(self, sale_id: str, what: str) -> Mapping[str, Any]:
-        answer = self._call("GET", f"/sales/{_segment(sale_id)}/{what}")
-        with self._understood():
-            return {"saleId": answer["saleId"], **answer}
+        path = f"/sales/{_segment(sale_id)}/{what}"
+        return self._call("GET", path, lambda answer: {"saleId": answer["saleId"], **answer})
 
     def findings(self, *, status: str = "open", due_before: date | str = "") -> Iterator[Mapping[str, Any]]:
         """Yield the findings about the partner's own sales, page by page, in the order of their ids.
@@ -134,9 +131,8 @@ class PartnerClient:
         asked = {"status": status} | ({"dueBefore": due_before} if due_before else {})
         after: str | None = ""
         while after is not None:
-            page = self._call("GET", f"/findings?{urlencode(asked | ({'after': after} if after else {}))}")
-            with self._understood():
-                found, after = list(page["findings"]), page["nextAfter"]
+            path = f"/findings?{urlencode(asked | ({'after': after} if after else {}))}"
+            found, after = self._call("GET", path, lambda page: (list(page["findings"]), page["nextAfter"]))
             yield from found
 
     def answer(
@@ -149,18 +145,20 @@ class PartnerClient:
             FindingNotFound: it is no finding of the partner.
         """
         body = {"answer": answer, "until": until, "text": text}
+        path = f"/findings/{_segment(str(finding_id))}/answers"
         try:
-            kept = self._call("POST", f"/findings/{_segment(str(finding_id))}/answers", body)
+            return self._call("POST", path, lambda kept: UUID(kept["id"]), body)
         except SaleNotFound:
             raise FindingNotFound from None
-        with self._understood():
-            return UUID(kept["id"])
 
     def close(self) -> None:
         """Close the connections that are kept open."""
         self._pool.clear()
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    def _call(
+        self, method: str, path: str, read: Callable[[Mapping[str, Any]], R], body: Mapping[str, Any] | None = None
+    ) -> R:
+        """Send a request, and return what is read from its answer."""
         sent = None if body is None else json.dumps(body, ensure_ascii=False, default=date.isoformat).encode()
         try:
             response = self._pool.request(
@@ -183,12 +181,16 @@ class PartnerClient:
             ) from None
         if response.status in NOT_ACKNOWLEDGED:
             raise self._away()
-        return self._read(path, response)
+        answer = self._checked(path, response)
+        try:
+            return read(answer)
+        except (KeyError, ValueError, TypeError, AttributeError):
+            raise ServiceError("The answer of the service at {} is not the contract's.", self.base_url) from None
 
     def _away(self) -> ServiceUnavailable:
         return ServiceUnavailable("The service at {} does not answer; try again later.", self.base_url)
 
-    def _read(self, path: str, response: urllib3.BaseHTTPResponse) -> Mapping[str, Any]:
+    def _checked(self, path: str, response: urllib3.BaseHTTPResponse) -> Mapping[str, Any]:
         try:
             answer = json.loads(response.data)
         except ValueError:
@@ -209,13 +211,6 @@ class PartnerClient:
         raise ServiceError(
             "The service at {} answered {}, which was not expected.", self.base_url, response.status
         )
-
-    @contextmanager
-    def _understood(self) -> Iterator[None]:
-        try:
-            yield
-        except (KeyError, ValueError, TypeError, AttributeError):
-            raise ServiceError("The answer of the service at {} is not the contract's.", self.base_url) from None
 
 
 def _segment(sale_id: str) -> str:
