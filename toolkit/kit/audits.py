@@ -199,7 +199,7 @@ class AuditResult:
         parts = [say(f"{headline(report)}.", aside=True), *_notes(report)]
         numbers = pick_camel(result, "sales", "compliant", "incomplete", "conflict")
         listed = replace(links("The report", written), text="\n".join(map(str, written)))
-        return Shown(written, [listed, *parts], numbers, result.open > 0, written)
+        return Shown(written, [listed, *parts], numbers, result.open > 0)
 
     def read(self, partner: str | None = None, cpfs: Mapping[str, str] | None = None) -> Audited:
         """Return the numbers and lists of the report, or of one partner's sales, all of them read now.

@@ -189,7 +189,7 @@ class Kit(Services):
 
         if isinstance(forms, Shown) and forms.needs_attention:
             raise InvalidInput("Nothing was issued, so nothing can be sent: correct the rows of the manifest.")
-        credentials = self.path(forms.files[0] if isinstance(forms, Shown) else forms)
+        credentials = self.path(forms.document["out"] if isinstance(forms, Shown) else forms)
         if self.settings.database_url is not None:
             self.database.run(check_bucket, self.bucket)
         may_go = destinations(self.settings)
@@ -400,7 +400,7 @@ class Kit(Services):
         from toolkit.kit.dossier import write_dossier  # its package is an extra
 
         path = write_dossier(self, str(sale_id).strip(), self.path(out), with_files=with_files, unmask=unmask)
-        return Shown(path, [links("The dossier", [path])], files=[path])
+        return Shown(path, [links("The dossier", [path])])
 
     @operation
     def draw_review(

@@ -113,7 +113,7 @@ class ReviewDesk:
         lines, document = of_rejected(rejected, files)
         facts = {"kept": kept, "rejected": len(rejected)}
         parts = [figures(Message("{}: {}", path.name, counted(kept + len(rejected), "review")), facts), *lines]
-        return Shown(kept, parts, {"rows": kept + len(rejected), "kept": kept, **document}, bool(rejected), files)
+        return Shown(kept, parts, {"rows": kept + len(rejected), "kept": kept, **document}, bool(rejected))
 
     def _kept(self, evidence_id: UUID, answers: Mapping[str, str | None], comment: str | None) -> Reviewed:
         kit = self._kit
@@ -267,7 +267,7 @@ def _shown_turns(
         | {"questions": [{"id": each.id, "text": each.text} for each in turn.questions]}
         for row, turn in zip(rows, turns, strict=True)
     ]
-    return Shown(turns, parts, {"files": document}, files=[path] if path else [])
+    return Shown(turns, parts, {"files": document})
 
 
 def shown_review(kept: Reviewed) -> Shown[Reviewed]:

@@ -113,7 +113,7 @@ class Privacy:
                 for _record, path in kit.files_of(keys, reason, scratch):
                     archive.write(path, f"files/{path.name}")
             written = private.publish(draft / name, name)
-        return Shown(written, [links("The copy for the person", [written])], files=[written])
+        return Shown(written, [links("The copy for the person", [written])])
 
     @operation
     def erase(

@@ -58,7 +58,7 @@ def shown_clients(result: LoadResult, zone: ZoneInfo) -> Shown[LoadResult]:
         parts.append(_why("Doubtful, though valid", "warning", result, result.warnings, texts))
     parts += [remark("not loaded", reason) for reason in result.unreadable]
     attention = bool(result.rejected or result.unreadable)
-    return Shown(result, parts, result.document(), attention, tuple(result.rejected_files))
+    return Shown(result, parts, result.document(), attention)
 
 
 def _tallied(tally: Tally, *, dry_run: bool) -> dict[str, int]:
@@ -143,7 +143,7 @@ def shown_sales(loaded: SalesLoaded, name: str) -> Shown[SalesLoaded]:
         "differingRows": [pick_camel(row, "line", "sale_id", "fields") for row in loaded.differing],
     }
     attention = bool(loaded.rejected or loaded.differing)
-    return Shown(loaded, parts, document, attention, loaded.rejected_files)
+    return Shown(loaded, parts, document, attention)
 
 
 def of_rejected(rejected: Rejected, files: Sequence[Path]) -> tuple[list[Part], dict[str, Any]]:
@@ -198,8 +198,7 @@ def shown_request(manifest: ManifestResult, name: str, out: Path) -> Shown[Manif
         "skippedRows": [{"line": line, "id": each} for line, each in manifest.skipped],
         "rejectedRows": _rejected(manifest.rejected),
     }
-
-    return Shown(manifest, parts, document, bool(manifest.rejected), (out,))
+    return Shown(manifest, parts, document, bool(manifest.rejected))
 
 
 def shown_upload(uploaded: Uploaded, name: str) -> Shown[Uploaded]:
@@ -338,7 +337,7 @@ def files_given(
                 parts = [part for part in shown.parts if str(place) not in part.text]
                 if len(rejected):
                     parts.append(say("The rejected rows, to be corrected and loaded, are in rejected."))
-                shown = replace(shown, parts=parts, document={**shown.document, "rejectedFiles": []}, files=())
+                shown = replace(shown, parts=parts, document={**shown.document, "rejectedFiles": []})
                 vars(shown)["rejected"] = rejected
             return shown
 

@@ -164,14 +164,12 @@ class Shown(Generic[T]):
         parts: what is shown of it.
         document: what the command prints with ``--json``.
         needs_attention: whether a person has to look at it.
-        files: those that were written.
     """
 
     result: T
     parts: Sequence[Part]
     document: Mapping[str, Any] = field(default_factory=dict)
     needs_attention: bool = False
-    files: Sequence[Path] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "document", _as_json(self.document))
