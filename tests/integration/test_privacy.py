@@ -494,6 +494,20 @@ def test_a_cpf_may_begin_with_a_mark_of_utf_8_and_is_in_no_other_encoding(run, m
             run("privacy", "show", ends=ends)
 
 
+def test_a_person_is_found_whose_cpf_the_service_keeps_as_a_number_and_others_without_one(
+    office, run, database, tmp_path
+):
+    execute(database, "ALTER TABLE clients ALTER cpf DROP NOT NULL")
+    execute(database, "UPDATE clients SET cpf = CASE first_name WHEN 'Maria' THEN '191' END")
+    (office.work / "rows.csv").write_text("000.000.001-91")
+    told = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf="00000000191").told
+    assert str(office.work / "rows.csv") in told["files"]
+    plan = tmp_path / "privacy.toml"
+    plan.write_text("[[retention]]\nof = ['KYC']\nstart = 'created'\ndays = 1\nbasis = 'CDC'")
+    office.asked("request", "add", "--right", "access", cpf="00000000191")
+    assert "0 sales" in run("privacy", "retention", TOOLKIT_PRIVACY=str(plan)).out
+
+
 def test_a_person_is_found_where_the_service_keeps_no_time_of_client_or_sale(office, database):
     for table in ("clients", "sales"):
         untimed = f"ALTER TABLE {table} ALTER created_at DROP NOT NULL; UPDATE {table} SET created_at = NULL"

@@ -120,7 +120,8 @@ def _needles(
     texts: set[str] = set()
     for row in rows:
         cpf, phone = ("".join(filter(str.isdigit, row[each] or "")) for each in ("cpf", "phone_number"))
-        texts |= {cpf, cpf.lstrip("0"), phone, row["email"] or ""}  # a spreadsheet may keep it as a number
+        # A number has no zeros in front.
+        texts |= {cpf and cpf.zfill(11), cpf.lstrip("0"), phone, row["email"] or ""}
         if row["first_name"] and row["last_name"]:
             texts.add(f"{row['first_name']} {row['last_name']}")
     names, own = sa.select(evidences.c.file_name), among(evidences.c.sale_id, sale_ids)

@@ -67,7 +67,8 @@ def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneI
         InvalidInput: it is none, or nobody has it and its check digits do not fit: somebody mistyped it.
     """
     digits = digits_of(cpf)
-    written = (digits, f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}")
+    # Also as a service may keep it: with a mask, or as a number.
+    written = (digits, f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}", digits.lstrip("0"))
     rows = connection.execute(sa.select(clients).where(clients.c.cpf.in_(written)).order_by(clients.c.created_at))
     found = tuple(dict(row) for row in rows.mappings())
     if not found and not CPF().validate(digits):
@@ -354,6 +355,6 @@ def _sales_with_requests(connection: Connection, keys: LogKeys) -> set[str]:
     asking = set()
     for sale, cpf in connection.execute(query):
         with suppress(InvalidInput):  # the service may hold what is no CPF, of which nobody can ask
-            if subject_of(cpf, keys) in subjects:
+            if subject_of((cpf or "").zfill(11), keys) in subjects:
                 asking.add(sale)
     return asking
