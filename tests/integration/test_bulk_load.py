@@ -176,6 +176,21 @@ def test_a_formula_that_no_program_has_computed_is_no_blank_cell(load, tmp_path)
     assert result.reasons == {"email: Holds an error of a formula instead of a value": 1}
 
 
+def test_a_number_keeps_the_zeros_that_its_format_shows(database, load, tmp_path):
+    book = openpyxl.Workbook()
+    for row in (FIELDS, client(1, rg=0.5).values(), client(2, cpf="0").values()):
+        book.active.append([*row])
+    for line in 2, 3:
+        book.active.cell(line, 1 + FIELDS.index("rg")).number_format = "00"
+        cell = book.active.cell(line, 1 + FIELDS.index("address.installationNumber"), 12345678)
+        cell.number_format = "0" * 11
+    book.save(tmp_path / "a.xlsx")
+    _, rejected = load(tmp_path / "a.xlsx").rejected_files
+    [stored], [row] = registered(database), read_csv(load(rejected).rejected_files[0])
+    assert (stored["rg"], stored["installation_number"]) == ("0.5", "00012345678")
+    assert row["address.installationNumber"] == "00012345678"
+
+
 MESSY = Path(__file__).parent.parent / "data" / "messy"
 EXPECTED = json.loads((MESSY / "expected.json").read_text("utf-8"))
 

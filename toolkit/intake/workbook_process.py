@@ -99,10 +99,10 @@ def _print_sheets(contents: bytes, wanted: str) -> None:
             sheet = book.get_sheet_by_name(name)
         except calamine.CalamineError:
             _refuse(Fault.SHEET_DAMAGED, name)
-        _print_sheet(sheet, parts.errors(name))
+        _print_sheet(sheet, parts.shown(name))
 
 
-def _print_sheet(sheet: calamine.CalamineSheet, errors: Mapping[int, Mapping[int, str]]) -> None:
+def _print_sheet(sheet: calamine.CalamineSheet, other: Mapping[int, Mapping[int, str | int]]) -> None:
     write = sys.stdout.write
     write(json.dumps({"name": sheet.name}) + "\n")
     if sheet.start is None:
@@ -111,12 +111,18 @@ def _print_sheet(sheet: calamine.CalamineSheet, errors: Mapping[int, Mapping[int
     for line, row in zip(count(1), sheet.iter_rows(), strict=False):
         if all(cell == "" for cell in row):
             continue  # formulas that were filled in below the table find nothing there
-        for column, error in errors.get(line, {}).items():
+        for column, shown in other.get(line, {}).items():
             if left <= column < left + len(row):
-                row[column - left] = error
+                row[column - left] = shown if isinstance(shown, str) else _padded(row[column - left], shown)
         cells = [cell if type(cell) is str else _text(cell) for cell in row]
         numbers = [place for place, cell in enumerate(row) if type(cell) in (float, int)]
         write(json.dumps([line, cells, numbers]) + "\n")
+
+
+def _padded(cell: Any, width: int) -> Any:
+    """Return a number that is shown with zeros in front as that text, any other cell as it is."""
+    whole = isinstance(cell, float) and cell.is_integer() and 0 <= cell < EXACT
+    return text if whole and (text := f"{cell:0{width}.0f}").startswith("0") else cell
 
 
 def _text(cell: Any) -> str:
@@ -138,6 +144,7 @@ _NOT_COMPUTED: Final = re.compile(
     rb"<(?:\w+:)?f\b[^>]*>(?:[^<]*</(?:\w+:)?f>)?(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?()</"
 )
 """A formula without a value, as libraries write it; the text that a formula gives may be empty."""
+_STYLED: Final = rb"<(?:\w+:)?c\s(?=[^>]*\bs=\"(%b)\")[^>]*?\br=\"([A-Z]{1,3})([0-9]{1,7})\""
 _UNREADABLE: Final = (
     *(zipfile.BadZipFile, zlib.error, KeyError, ValueError, RuntimeError, OSError, EOFError),
     ElementTree.ParseError,
@@ -150,6 +157,7 @@ class _Parts:
 
     def __init__(self, contents: bytes) -> None:
         self._sheets: dict[str, str] = {}
+        self._zeros: dict[bytes, int] = {}
         self.count_from_1904 = self.errors_untold = False
         with suppress(*_UNREADABLE):
             self._archive = zipfile.ZipFile(io.BytesIO(contents))
@@ -162,6 +170,15 @@ class _Parts:
                     part = str(PurePosixPath("/xl", targets[each["id"]])).removeprefix("/")
                     self._sheets[each["name"]] = part
                 self.count_from_1904 |= tag == "workbookPr" and each.get("date1904") in ("1", "true")
+            codes, styles = dict[str, str](), list[str]()
+            for tag, each in self._tags("xl/styles.xml"):
+                if tag == "numFmt":
+                    codes[each["numFmtId"]] = each["formatCode"]
+                elif tag == "xf":
+                    styles.append(codes.get(each.get("numFmtId", ""), ""))
+                elif tag == "cellXfs":  # those before are of named styles, which no cell names
+                    styles = []
+            self._zeros = {b"%d" % at: len(code) for at, code in enumerate(styles) if re.fullmatch("0+", code)}
 
     def _tags(self, part: str) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield the tags of a part with their attributes, both without namespaces."""
@@ -169,25 +186,29 @@ class _Parts:
             attributes = {_NAMESPACES.sub("", name): value for name, value in each.attrib.items()}
             yield _NAMESPACES.sub("", each.tag), attributes
 
-    def errors(self, sheet: str) -> dict[int, dict[int, str]]:
-        """Return the errors of formulas by line and column, which the reader hands out as empty cells.
+    def shown(self, sheet: str) -> dict[int, dict[int, str | int]]:
+        """Return what the reader does not hand out, by line and column.
 
-        A formula that no program has computed counts as one.
+        These are the errors of formulas, as one of which a formula counts that no program has computed, and the
+        digits that a number is shown with, where its format has zeros only.
         """
-        found: dict[int, dict[int, str]] = {}
+        found: dict[int, dict[int, str | int]] = {}
+        styled = re.compile(_STYLED % b"|".join(self._zeros)) if self._zeros else None
         if sheet not in self._sheets:
             return found
         with suppress(*_UNREADABLE), self._archive.open(self._sheets[sheet]) as stream:
             text = b""
             while block := stream.read(_BLOCK):
                 text = text[-_LONGEST_CELL:] + block
-                errors = _ERROR.findall(text) if b't="e"' in text else []
-                errors += _NOT_COMPUTED.findall(text) if b"f>" in text else []
-                for letters, line, error in errors:
+                cells = [] if styled is None else [(*at, self._zeros[s]) for s, *at in styled.findall(text)]
+                cells += _ERROR.findall(text) if b't="e"' in text else []
+                cells += _NOT_COMPUTED.findall(text) if b"f>" in text else []
+                for letters, line, shown in cells:
                     column = 0
                     for letter in letters:
                         column = column * 26 + letter - ord("A") + 1
-                    found.setdefault(int(line), {})[column - 1] = unescape(error.decode()) or "#CALC!"
+                    told = shown if isinstance(shown, int) else unescape(shown.decode()) or "#CALC!"
+                    found.setdefault(int(line), {})[column - 1] = told
         return found
 
 
