@@ -447,6 +447,7 @@ def test_a_start_that_is_stopped_while_it_waits_leaves_the_run_of_another_one_as
     waits = JobRun(Marks(environ, victim_job(), lambda: DATE, tmp_path), victim_job(), DATE)
     found = Claim(Outcome.RUNNING, *runs_of(database))  # as it was a moment ago
     assert waits._fail(found, "STOPPED", "The run was stopped by a signal.").code == "STOPPED"
+    waits.runner.kit.close()
     check_done_once(database, tmp_path)
 
 

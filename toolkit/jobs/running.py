@@ -233,19 +233,18 @@ class JobRun:
         deadline, claim, holder = time.monotonic() + wait, None, None
         with stop_signals_handled(self._stop):
             try:
-                with Services(self.environ, clock=self.clock) as services:
-                    database = services.database
-                    while True:
-                        claim = take_run(database, self.job, self.date, late=late, lease=self.lease)
-                        if claim.outcome is not Outcome.RUNNING or time.monotonic() >= deadline:
-                            break
-                        time.sleep(min(_POLL, max(deadline - time.monotonic(), 0)))
-                    if claim.outcome is not Outcome.TAKEN:
-                        return Ended(claim.outcome, counts_of(claim.run.steps) if claim.run is not None else {})
-                    renew = partial(renew_lease, database, claim, self.lease)
-                    holder = LeaseHolder(renew, self.lease, self.job.timeout)
-                    with holder.held():
-                        self._do(database, claim)
+                database = self.runner.kit.database
+                while True:
+                    claim = take_run(database, self.job, self.date, late=late, lease=self.lease)
+                    if claim.outcome is not Outcome.RUNNING or time.monotonic() >= deadline:
+                        break
+                    time.sleep(min(_POLL, max(deadline - time.monotonic(), 0)))
+                if claim.outcome is not Outcome.TAKEN:
+                    return Ended(claim.outcome, counts_of(claim.run.steps) if claim.run is not None else {})
+                renew = partial(renew_lease, database, claim, self.lease)
+                holder = LeaseHolder(renew, self.lease, self.job.timeout)
+                with holder.held():
+                    self._do(database, claim)
             except BaseException as error:  # however it ended, the history has to tell
                 code, reason = failure_of(error)
                 if holder is not None and holder.cause is not None:
@@ -349,10 +348,7 @@ class JobRun:
             if claim is None:
                 raise DatabaseUnavailable
             values = ended(RunStatus.FAILED, now, failure=code, reason=reason, steps=steps)
-            with (
-                Services(self.environ, clock=self.clock) as services,
-                holding(services.database, claim, **values) as connection,
-            ):
+            with holding(self.runner.kit.database, claim, **values) as connection:
                 put_notices(connection, notices)
         except LeaseLost:
             return Ended(Outcome.FAILED, {}, "LEASE_LOST", str(LeaseLost.__doc__))
