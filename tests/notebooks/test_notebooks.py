@@ -171,11 +171,10 @@ PARAMETERS = read_parameters(
 )
 
 
-def test_the_report_notebook_names_every_format_and_writes_what_the_command_does():
-    path = Path(__file__).parents[2] / "notebooks" / "03_missing_evidence_report.ipynb"
-    parameters = read_parameters(nbformat.read(path, as_version=4))
-    assert parameters["formats"].described.endswith(", ".join(FORMATS))
-    assert parameters["formats"].default == ",".join(DEFAULT_FORMATS)
+def test_the_report_notebook_names_every_format_and_has_the_default_of_the_command():
+    formats = read_parameters(notebook(REPORT))["formats"]
+    assert formats.described.endswith(", ".join(FORMATS))
+    assert formats.default == ",".join(DEFAULT_FORMATS)
 
 
 @pytest.mark.parametrize(
