@@ -289,6 +289,7 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
         f"ALTER TABLE evidencias ADD tipo text GENERATED ALWAYS AS ({made_of}) STORED",
         f"CREATE VIEW visto AS SELECT num_venda AS venda, {made_of} AS tipo FROM evidencias WHERE seq > 0",
     )
+    execute(database, "CREATE TABLE revisao (evidencia integer REFERENCES evidencias, venda text)")
     execute(database, "CREATE TABLE apagadas () INHERITS (evidencias)", "CREATE TABLE fora () INHERITS (vendas)")
     put_files(database)
     environ = environment(database, bucket_environment, "legado")
@@ -314,6 +315,7 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(
     assert "substituta (bigint; -> evidencias; may be NULL)" in told.err
     assert "evidencias is read with the rows of apagadas, which inherits from it, without ONLY." in told.err
     assert "the rows of fora" not in told.err
+    assert "Rows of tables that are not read refer to sales or records: revisao\n" in told.err
     assert "The view public.visto may leave rows of its tables out: nobody counts those." in told.err
     assert "records, sale_id: lpad, left and right cut what is longer, and nobody tells." in told.err
     assert "No file that an evidence record names lies in the bucket" in run("audit", ends=3, within=environ).err

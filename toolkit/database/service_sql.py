@@ -28,6 +28,7 @@ from toolkit.database.service_tables import (
     hidden_and_copied,
     made_of,
     parts_alone,
+    referring,
     resolve,
     views_that_filter,
 )
@@ -389,6 +390,8 @@ def _notes(connection: Connection, tables: Mapping[str, Any], counts: Mapping[st
             yield Message("{}, {}: lpad, left and right cut what is longer, and nobody tells.", relation, column)
     if unnamed := [*_unnamed(connection)]:
         yield Message("No SELECT names these columns, by which a row may not count: {}", listed(unnamed))
+    if others := referring(connection):
+        yield Message("Rows of tables that are not read refer to sales or records: {}", listed(others))
     for relation, column in (shown.split(".") for shown in _SHOWN):
         for place, name, select in made_of(connection, relation, column):
             for value in defaults(select, name):

@@ -235,6 +235,13 @@ def heirs(connection: Connection) -> Sequence[sa.Row[Any]]:
     return connection.execute(sa.text(_HEIRS), {"names": sorted(names)}).all()
 
 
+def referring(connection: Connection) -> Sequence[str]:
+    """Return the tables whose rows refer to sales or records, such as reviews, and that are not read with them."""
+    statements = (service_of(connection).statements[relation] for relation in ("sales", "records"))
+    names = sorted({name for each in statements for name in tables_in(each)})
+    return connection.scalars(sa.text(_REFERRING), {"names": names}).all()
+
+
 def _behind(connection: Connection) -> Sequence[sa.Row[Any]]:
     """Return the tables and functions behind the statements that read."""
     service = service_of(connection)
@@ -279,11 +286,14 @@ _PLACES: Final = """
     ORDER BY 2
 """
 
-_PARTS_ALONE: Final = """
+_TABLES_READ: Final = """
     WITH read AS (
         SELECT CAST(to_regclass(name) AS oid) AS place
         FROM unnest(CAST(:names AS text[])) AS given (name) WHERE to_regclass(name) IS NOT NULL
     )
+"""
+
+_PARTS_ALONE: Final = f"""{_TABLES_READ}
     SELECT DISTINCT CAST(CAST(part.inhrelid AS regclass) AS text) AS part,
            CAST(CAST(inhparent AS regclass) AS text) AS whole
     FROM pg_inherits AS part JOIN pg_inherits AS other USING (inhparent)
@@ -291,11 +301,16 @@ _PARTS_ALONE: Final = """
     ORDER BY 1
 """
 
-_HEIRS: Final = """
+_HEIRS: Final = f"""{_TABLES_READ}
     SELECT CAST(CAST(inhrelid AS regclass) AS text) AS heir, CAST(CAST(inhparent AS regclass) AS text) AS whole
     FROM pg_inherits JOIN pg_class AS class ON class.oid = inhrelid
-    WHERE NOT relispartition
-      AND inhparent IN (SELECT to_regclass(name) FROM unnest(CAST(:names AS text[])) AS given (name))
+    WHERE NOT relispartition AND inhparent IN (TABLE read)
+    ORDER BY 1
+"""
+
+_REFERRING: Final = f"""{_TABLES_READ}
+    SELECT DISTINCT CAST(CAST(conrelid AS regclass) AS text) FROM pg_constraint
+    WHERE contype = 'f' AND conparentid = 0 AND confrelid IN (TABLE read) AND conrelid NOT IN (TABLE read)
     ORDER BY 1
 """
 
