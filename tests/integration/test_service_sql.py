@@ -401,6 +401,8 @@ def test_where_ids_come_from_is_found_in_each_part_of_a_union():
     one = "SELECT (SELECT max(a) FROM b) AS c, 'V' || f.e AS id FROM d JOIN f ON f.e = d.e"
     statement = f"WITH g AS (SELECT uuidv7() AS id FROM i) {one} UNION SELECT 1, id FROM g"
     assert statements.sources_of(statement, "id") == ["f", "i"]
+    union = "SELECT (SELECT a FROM b), c.id FROM (SELECT * FROM d JOIN e USING (f) UNION SELECT * FROM h) AS c"
+    assert statements.sources_of(union, "id") == ["d", "h"]
     assert statements.chance(statement, "id") == "uuidv7"
     assert not statements.is_null(" UNION ".join(["SELECT a.id FROM (SELECT * FROM b) AS a"] * 12), "id")
     assert statements.tree_of("SELECT a FROM GRAPH_TABLE (g MATCH (a) COLUMNS (a.b))") is None  # not known

@@ -67,7 +67,9 @@ def sources_of(statement: str, column: str) -> list[str]:
         given = value.parent_select.args
         around = [each.this for each in (given.get("from_"), *given.get("joins", ())) if each is not None]
         of = {node.table for node in value.walk() if node.key == "column"}
-        found += sorted(around, key=lambda each: each.alias_or_name not in of)[:1]
+        for origin in sorted(around, key=lambda each: each.alias_or_name not in of)[:1]:
+            within = [each for each in origin.walk() if each.key == "select" and _whole(each) is origin]
+            found += [each.args["from_"].this for each in within if each.args.get("from_")] or [origin]
     tables = tables_in(statement)
     names = (".".join(part.sql("postgres") for part in each.parts) for each in found if each.key == "table")
     return [name for name in names if name in tables] or tables[:1]
