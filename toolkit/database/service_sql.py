@@ -24,7 +24,6 @@ from toolkit.database.observations import counts_of, rows_behind
 from toolkit.database.service import CODED, COLUMNS, NEW, REQUIRED, WRITES, mentions, service_of
 from toolkit.database.service_tables import (
     WHOLE_TYPES,
-    heirs,
     hidden_and_copied,
     made_of,
     parts_alone,
@@ -35,7 +34,6 @@ from toolkit.database.service_tables import (
 from toolkit.database.statements import (
     answers_of_nothing,
     columns_in,
-    cuts,
     defaults,
     is_null,
     tables_in,
@@ -385,9 +383,6 @@ def _notes(connection: Connection, tables: Mapping[str, Any], counts: Mapping[st
         untimed = (name for name, kind in COLUMNS[relation].items() if kind != "timestamptz")
         if words := taken_of_several(service.statements[relation], untimed):
             yield Message("{}: of several values one is taken, and nobody tells ({}).", relation, listed(words))
-    for relation, column in (("sales", "id"), ("records", "sale_id")):
-        if cuts(service.statements[relation], column):
-            yield Message("{}, {}: lpad, left and right cut what is longer, and nobody tells.", relation, column)
     if unnamed := [*_unnamed(connection)]:
         yield Message("No SELECT names these columns, by which a row may not count: {}", listed(unnamed))
     if others := referring(connection):
@@ -408,8 +403,6 @@ def _notes(connection: Connection, tables: Mapping[str, Any], counts: Mapping[st
             yield Message("{}: the contract requires {}, which the tables do not hold.", relation, absent)
     for row in parts_alone(connection):
         yield Message("{} is one part of {}: the rows of its other parts are not read.", row.part, row.whole)
-    for row in heirs(connection):
-        yield Message("{} is read with the rows of {}, which inherits from it, without ONLY.", row.whole, row.heir)
     for view in views_that_filter(connection):
         yield Message("The view {} may leave rows of its tables out: nobody counts those.", view)
     hidden, copied = hidden_and_copied(connection)

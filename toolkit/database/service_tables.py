@@ -228,13 +228,6 @@ def views_that_filter(connection: Connection) -> list[str]:
     return [row.place for row in _behind(connection) if nodes(row.view or "", "where", "join")]
 
 
-def heirs(connection: Connection) -> Sequence[sa.Row[Any]]:
-    """Return each table whose rows a statement reads as those of another one, from which it inherits."""
-    service = service_of(connection)
-    names = {name for each in COLUMNS for name in tables_in(service.statements[each], with_heirs=True)}
-    return connection.execute(sa.text(_HEIRS), {"names": sorted(names)}).all()
-
-
 def referring(connection: Connection) -> Sequence[str]:
     """Return the tables whose rows refer to sales or records, such as reviews, and that are not read with them."""
     statements = (service_of(connection).statements[relation] for relation in ("sales", "records"))
@@ -298,13 +291,6 @@ _PARTS_ALONE: Final = f"""{_TABLES_READ}
            CAST(CAST(inhparent AS regclass) AS text) AS whole
     FROM pg_inherits AS part JOIN pg_inherits AS other USING (inhparent)
     WHERE part.inhrelid IN (TABLE read) AND other.inhrelid NOT IN (TABLE read) AND inhparent NOT IN (TABLE read)
-    ORDER BY 1
-"""
-
-_HEIRS: Final = f"""{_TABLES_READ}
-    SELECT CAST(CAST(inhrelid AS regclass) AS text) AS heir, CAST(CAST(inhparent AS regclass) AS text) AS whole
-    FROM pg_inherits JOIN pg_class AS class ON class.oid = inhrelid
-    WHERE NOT relispartition AND inhparent IN (TABLE read)
     ORDER BY 1
 """
 

@@ -33,16 +33,13 @@ def nodes(statement: str, *kinds: str) -> list[Any]:
     return [] if tree is None else [node for node in tree.walk() if node.key in kinds]
 
 
-def tables_in(statement: str, *, with_heirs: bool = False) -> list[str]:
-    """Return the names of the tables that a statement reads or writes, with the schema where one stands there.
-
-    ``with_heirs``: those alone that are read with the tables that inherit from them, without ``ONLY``.
-    """
+def tables_in(statement: str) -> list[str]:
+    """Return the names of the tables that a statement reads or writes, with the schema where one stands there."""
     within = {id(node): part.alias for part in nodes(statement, "cte") for node in part.walk()}
     found: dict[str, int] = {}
     for table in nodes(statement, "table"):
         is_part = not table.db and table.name in {*within.values()} - {within.get(id(table))}
-        if table.this.key == "identifier" and not is_part and not (with_heirs and table.args.get("only")):
+        if table.this.key == "identifier" and not is_part:
             found.setdefault(".".join(part.sql("postgres") for part in table.parts), table.this.meta["start"])
     return sorted(found, key=found.__getitem__)
 
@@ -142,12 +139,6 @@ _ELEMENT: Final = re.compile(
 _GREATEST: Final = ("max", "min", "logicalor", "logicaland")
 _ROWS: Final = ("exists", "in", "from", "join", "cte", "lateral")
 """The places of a subquery that is read as rows, see ``cut_off``; in any other one it is a value."""
-
-
-def cuts(statement: str, column: str) -> bool:
-    """Tell whether ``lpad`` or its kind cuts what a column is made of, where it is longer."""
-    parts = (part for value in _within(statement, column) for part in value.walk())
-    return any(part.key in ("pad", "left", "right") for part in parts)
 
 
 def answers_of_nothing(statement: str, column: str) -> list[str]:
