@@ -207,8 +207,8 @@ class _Parts:
                     column = 0
                     for letter in letters:
                         column = column * 26 + letter - ord("A") + 1
-                    told = shown if isinstance(shown, int) else unescape(shown.decode()) or "#CALC!"
-                    found.setdefault(int(line), {})[column - 1] = told
+                    value = shown if isinstance(shown, int) else unescape(shown.decode()) or "#CALC!"
+                    found.setdefault(int(line), {})[column - 1] = value
         return found
 
 
