@@ -74,7 +74,7 @@ def failures(name: str) -> list[str]:
 
 def main(lock: Path) -> None:
     """Check all of them, and end with a sentence where one fails."""
-    with ProcessPoolExecutor() as processes:
+    with ProcessPoolExecutor(2) as processes:  # each holds what it imported
         found = [line for lines in processes.map(failures, locked(lock.read_text("utf-8"))) for line in lines]
     if found:
         sys.exit("These locked packages do not work on this machine:\n  " + "\n  ".join(found))
