@@ -328,7 +328,7 @@ def _times(connection: Connection) -> Iterator[Message]:
 def _keys_in_bucket(connection: Connection, holds: Holds) -> Iterator[Message]:
     """Yield it where none of the newest keys lies in the bucket, and where some lie there in another form."""
     read = service_of(connection).text("records")
-    keys = f"SELECT object_key FROM {read} AS read WHERE object_key <> '' ORDER BY "  # as above
+    keys = f"SELECT object_key FROM {read} AS read WHERE object_key <> '' ORDER BY "
     newest, unusual = (
         connection.scalars(sa.text(f"{keys}{first}requested_at DESC, id LIMIT {_TRIED_KEYS}")).all()
         for first in ("", "object_key ~ '^[a-zA-Z0-9][a-zA-Z0-9_./-]*$', ")
