@@ -214,7 +214,6 @@ class _Load:
 KEY: Final = KNOWN_BY["add_clients"]
 
 _OTHERS: Final = [each.column for each in FIELDS if each.column not in KEY]
-_COLUMNS: Final = ("line", "id", "address_id", *(each.column for each in FIELDS))
 _KEY: Final = ", ".join(KEY)
 
 _TAKE_OUT: Final = """
@@ -261,14 +260,10 @@ class Staging:
         count = int(verdict.accepted.sum())
         if not count:
             return
-        accepted = pa.array(verdict.accepted)
-        columns = {
-            "line": pa.array(chunk.lines[verdict.accepted]),
-            "id": pa.array(new_ids(count)),
-            "address_id": pa.array(new_ids(count)),
-            **{name: column.filter(accepted) for name, column in verdict.values.items()},
-        }
-        copy_rows(self._connection, "new_clients", pa.table({name: columns[name] for name in _COLUMNS}))
+        rows = pa.table({"line": chunk.lines, **verdict.values}).filter(pa.array(verdict.accepted))
+        for name in ("id", "address_id"):
+            rows = rows.append_column(name, pa.array(new_ids(count)))
+        copy_rows(self._connection, "new_clients", rows)
         self.rows += count
 
     def take_out_registered(self, *, dry_run: bool) -> tuple[dict[int, UUID | None], list[int]]:
