@@ -131,26 +131,20 @@ def observe_objects(
         take(connection, Lock.OBJECT_HISTORY)
         connection.execute(sa.text(_CREATE_LISTED))
         _copy_listing(connection, rows, progress)
-        asked, lacking = len(scope.asked), 0
+        asked = len(scope.asked)
         starts = range(0, asked, ASKED_AT_ONCE)
         denied = _ask(connection, bucket, (scope.asked[start : start + ASKED_AT_ONCE] for start in starts))
-        known = _known(bucket, scope, denied, as_of)
-        _find_ended(connection, known, confirmed)
-        if as_of is not None:
-            doubtful, lacking = _settle(connection, bucket, as_of, denied, progress)
-            asked += doubtful
-            _find_ended(connection, Condition(_DOUBTED, {}), confirmed, known)
-        elif gone := connection.scalars(sa.text("SELECT key FROM ended WHERE NOT changed")).all():
-            asked += len(gone)  # a listing that lacks what is there would take evidence away
-            denied += _ask(connection, bucket, [gone])
-            if connection.scalar(sa.text(_IS_THERE)):  # so it may lack what is new as well
-                listed = under("object_key", scope.prefixes)
-                unlisted = connection.scalars(sa.text(_UNLISTED.format(listed=listed.text)), listed.bound).all()
-                asked += len(unlisted)
-                denied += _ask(connection, bucket, [unlisted])
-            connection.execute(sa.text("DROP TABLE ended"))
-            _find_ended(connection, known, confirmed)
-            connection.execute(sa.text("DELETE FROM ended WHERE key = ANY(:keys)"), {"keys": denied})
+        known = _known(bucket, scope, as_of)
+        _find_ended(connection, known, denied, confirmed)
+        doubtful, lacking = _settle(connection, bucket, as_of, denied, progress)
+        asked += doubtful
+        if as_of is None and lacking:  # a listing that lacks what is there may lack what is new as well
+            lacking, listed = 0, under("object_key", scope.prefixes)
+            unlisted = connection.scalars(sa.text(_UNLISTED.format(listed=listed.text)), listed.bound).all()
+            asked += len(unlisted)
+            denied += _ask(connection, bucket, [unlisted])
+        if doubtful:
+            _find_ended(connection, known, denied, confirmed)
         connection.execute(sa.text("CREATE TEMPORARY TABLE head_versions (key text, version text) ON COMMIT DROP"))
         if as_of is None and bucket.keeps_versions():
             _ask_for_versions(connection, bucket)
@@ -200,47 +194,49 @@ def _ask(connection: Connection, bucket: Bucket, batches: Iterable[Sequence[str]
     return denied
 
 
-def _known(bucket: Bucket, scope: Scope, denied: Sequence[str], as_of: datetime | None) -> Condition:
+def _known(bucket: Bucket, scope: Scope, as_of: datetime | None) -> Condition:
     """Return the known objects of the scope, as a query; what was observed after an inventory is none of it."""
     listed, area = under("key", scope.prefixes), in_area("key", bucket.area)
-    bound = {"asked": sorted({*scope.asked} - {*denied}), "as_of": as_of, **listed.bound, **area.bound}
+    bound = {"asked": list(scope.asked), "as_of": as_of, **listed.bound, **area.bound}
     return Condition(_KNOWN.format(listed=listed.text, area=area.text), bound)
 
 
-def _find_ended(connection: Connection, known: Condition, confirmed: bool, every: Condition | None = None) -> None:
-    """Make the table ``ended`` of the known objects that are not listed as they were.
+def _find_ended(connection: Connection, known: Condition, denied: Sequence[str], confirmed: bool) -> None:
+    """Make the table ``ended`` of the known objects that are not listed as they were, without those ``denied``.
 
     Raises:
-        MassDisappearance: these are most of ``every`` known object.
+        MassDisappearance: these are most of the known objects.
     """
-    connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
+    connection.execute(sa.text("DROP TABLE IF EXISTS ended"))
+    connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound | {"denied": denied})
     _, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
     if vanished > FEW and not confirmed:
-        every = every or known
-        count = sa.text(f"SELECT count(*) FROM ({every.text}) AS known")
-        check_disappearance(vanished, connection.execute(count, every.bound).scalar_one(), "objects")
+        count = sa.text(f"SELECT count(*) FROM ({known.text}) AS known")
+        check_disappearance(vanished, connection.execute(count, known.bound).scalar_one(), "objects")
 
 
 def _settle(
-    connection: Connection, bucket: Bucket, as_of: datetime, denied: list[str], progress: Progress
+    connection: Connection, bucket: Bucket, as_of: datetime | None, denied: list[str], progress: Progress
 ) -> tuple[int, int]:
-    """Ask for what an inventory contradicts, and list the answers in its place; how many, and how many it lacks.
+    """Ask for what a listing lacks, or an inventory contradicts; list the answers in place of what it says.
 
-    What it alone knows is asked for as well where the bucket was looked at since: it may be gone.
+    What an inventory alone knows is asked for as well where the bucket was looked at since: it may be gone.
+
+    Returns:
+        How many were asked for, and how many are there that the listing should have, too.
     """
-    connection.execute(sa.text("ALTER TABLE ended RENAME TO doubtful"))
-    connection.execute(sa.text(_DOUBT_WHAT_IS_NEW), {"as_of": as_of})
+    connection.execute(sa.text(_CREATE_DOUBTFUL), {"as_of": as_of})
     doubtful = connection.execute(sa.text("SELECT count(*) FROM doubtful")).scalar_one()
+    if not doubtful:
+        return 0, 0
     connection.execute(sa.text("DELETE FROM listed USING doubtful WHERE listed.key = doubtful.key"))
     progress.begin("Asking for what differs", doubtful, "objects")
     query = sa.text("SELECT key FROM doubtful").execution_options(stream_results=True)
     with closing(connection.execute(query)) as keys:
-        refused = _ask(connection, bucket, _with_progress(keys.scalars().partitions(ASKED_AT_ONCE), progress))
+        denied += _ask(connection, bucket, _with_progress(keys.scalars().partitions(ASKED_AT_ONCE), progress))
     progress.end()
-    connection.execute(sa.text("DELETE FROM doubtful WHERE key = ANY(:keys)"), {"keys": refused})
-    denied += refused
-    lacking = connection.execute(sa.text(_COUNT_LACKING), {"before": as_of - _LISTED_WITHIN}).scalar_one()
-    return doubtful, lacking
+    before = "infinity" if as_of is None else str(as_of - _LISTED_WITHIN)
+    return doubtful, connection.execute(sa.text(_COUNT_LACKING), {"before": before}).scalar_one()
 
 
 def _with_progress(batches: Iterable[Sequence[str]], progress: Progress) -> Iterator[Sequence[str]]:
@@ -284,10 +280,9 @@ _KNOWN: Final = """
 
 _CREATE_ENDED: Final = """
     CREATE TEMPORARY TABLE ended ON COMMIT DROP AS
-    SELECT id, key, size, etag, last_modified,
-           EXISTS (SELECT FROM listed WHERE listed.key = known.key) AS changed
+    SELECT id, key, EXISTS (SELECT FROM listed WHERE listed.key = known.key) AS changed
     FROM ({known}) AS known
-    WHERE NOT EXISTS (
+    WHERE key <> ALL(CAST(:denied AS text[])) AND NOT EXISTS (
         SELECT FROM listed
         WHERE listed.key = known.key
           AND (listed.size, listed.etag, date_trunc('second', listed.last_modified))
@@ -296,17 +291,17 @@ _CREATE_ENDED: Final = """
 """
 """An object that was asked for has its time to the second, and in some listings with parts of it."""
 
-_IS_THERE: Final = "SELECT EXISTS (SELECT FROM ended JOIN listed USING (key) WHERE NOT changed)"
-
 _UNLISTED: Final = """
     SELECT DISTINCT object_key
     FROM audit.evidence_observations
     WHERE gone_at IS NULL AND {listed} AND NOT EXISTS (SELECT FROM listed WHERE key = object_key)
 """
 
-_DOUBT_WHAT_IS_NEW: Final = """
-    INSERT INTO doubtful (key)
-    SELECT DISTINCT key
+_CREATE_DOUBTFUL: Final = """
+    CREATE TEMPORARY TABLE doubtful ON COMMIT DROP AS
+    SELECT key, NOT changed AS lacking FROM ended WHERE NOT changed OR CAST(:as_of AS timestamptz) IS NOT NULL
+    UNION ALL
+    SELECT DISTINCT key, false
     FROM listed
     WHERE EXISTS (SELECT FROM audit.bucket_syncs WHERE finished_at > :as_of)
       AND NOT EXISTS (
@@ -314,10 +309,9 @@ _DOUBT_WHAT_IS_NEW: Final = """
       )
 """
 
-_DOUBTED: Final = "SELECT id, key, size, etag, last_modified FROM doubtful WHERE id IS NOT NULL"
-
 _COUNT_LACKING: Final = """
-    SELECT count(*) FROM doubtful JOIN listed USING (key) WHERE NOT changed AND listed.last_modified < :before
+    SELECT count(*) FROM doubtful JOIN listed USING (key)
+    WHERE lacking AND last_modified < CAST(:before AS timestamptz)
 """
 
 _COUNT_ENDED: Final = "SELECT count(*) FILTER (WHERE changed), count(*) FILTER (WHERE NOT changed) FROM ended"
