@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from toolkit.contract.fields import RequestModel, RequiredText, invalid, one_of, required_text
+from toolkit.contract.fields import NotBlank, RequestModel, RequiredText, invalid, required_text
 from toolkit.message import LabelledEnum
 
 
@@ -96,7 +96,7 @@ class EvidenceRequest(RequestModel):
     ``fileFormat`` and ``type`` must both be of the kind that ``evidenceType`` demands; they need not be equal.
     """
 
-    evidence_type: Annotated[EvidenceType, one_of(EvidenceType)]
+    evidence_type: Annotated[EvidenceType, NotBlank]
     file_name: FileName
     file_format: RequiredText
     type: RequiredText

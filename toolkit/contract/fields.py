@@ -7,11 +7,10 @@ value; they never repeat the value itself, which may be personal data.
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
-from enum import StrEnum
 from typing import Annotated, Any, Final, TypeVar
 
 from email_validator import EmailNotValidError, validate_email
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 from validate_docbr import CPF
@@ -65,7 +64,7 @@ def reason_of(detail: ErrorDetails) -> str:
     if expected is not None:
         return expected
     if "expected" in context:
-        return Message("Must be one of {}", str(context["expected"]).replace(" or ", ", "))
+        return Message("Must be one of {}", str(context["expected"]).replace(" or ", ", ").replace("'", ""))
     return Message(_BOUNDS[kind], *context.values()) if kind in _BOUNDS else Message("Is not what is wanted here")
 
 
@@ -125,33 +124,6 @@ def optional(check: Callable[[Any], object]) -> BeforeValidator:
     return BeforeValidator(lambda value: None if value is None or not _text(value) else check(value))
 
 
-def one_of(kind: type[StrEnum]) -> BeforeValidator:
-    """Return what makes the trimmed text of a required field a member of an enumeration."""
-
-    def check(value: Any) -> StrEnum:
-        text = required_text(value)
-        try:
-            return kind(text)
-        except ValueError:
-            raise invalid("Must be one of {}", ", ".join(kind)) from None
-
-    return BeforeValidator(check)
-
-
-def text_of(shortest: int = 1, longest: int = TEXT_MAX) -> Callable[[Any], str]:
-    """Return what trims the text of a required field, and refuses one of fewer or more characters."""
-
-    def check(value: Any) -> str:
-        text = required_text(value)
-        if len(text) < shortest:
-            raise invalid("Must have at least {} characters", shortest)
-        if len(text) > longest:
-            raise invalid("Must have at most {} characters", longest)
-        return text
-
-    return check
-
-
 def _check_cpf(value: Any) -> str:
     text = required_text(value)
     if not CPF_SHAPE.fullmatch(text):
@@ -179,10 +151,9 @@ def _check_phone(value: Any) -> str:
     return text
 
 
-def _check_email(value: Any) -> str:
+def _check_email(text: str) -> str:
     try:
-        # Long ones are not looked into: to normalise 30,000 combining marks halts all requests for a second.
-        return validate_email(text_of()(value), check_deliverability=False).normalized
+        return validate_email(text, check_deliverability=False).normalized
     except EmailNotValidError:
         raise invalid("Must be a valid e-mail address") from None
 
@@ -219,12 +190,12 @@ def _check_installation(value: Any) -> str:
     return text
 
 
-RequiredText = Annotated[
-    str, BeforeValidator(text_of()), Field(description=f"Not blank; trimmed; at most {TEXT_MAX} characters.")
-]
+NotBlank: Final = BeforeValidator(required_text)
+_Text = Annotated[str, Field(max_length=TEXT_MAX)]
+RequiredText = Annotated[_Text, NotBlank, Field(description=f"Not blank; trimmed; at most {TEXT_MAX} characters.")]
 OptionalText = Annotated[
-    str | None,
-    optional(text_of()),
+    _Text | None,
+    optional(required_text),
     Field(description=f"Blank counts as absent; at most {TEXT_MAX} characters."),
 ]
 Cpf = Annotated[str, BeforeValidator(_check_cpf), Field(description="Valid check digits; 11 digits, or masked.")]
@@ -234,12 +205,17 @@ Cep = Annotated[
 ]
 """A valid postal code, kept as 8 digits."""
 Phone = Annotated[str | None, optional(_check_phone), Field(description="11 digits: area code and number.")]
-Email = Annotated[str | None, optional(_check_email), Field(description="A valid e-mail address.")]
+# Long ones are not looked into: to normalise 30,000 combining marks halts all requests for a second.
+Email = Annotated[
+    Annotated[_Text, AfterValidator(_check_email)] | None,
+    optional(required_text),
+    Field(description="A valid e-mail address."),
+]
 Birthdate = Annotated[date, BeforeValidator(_check_date), Field(description="A real date, written YYYY-MM-DD.")]
 Neighborhood = Annotated[
-    str,
-    BeforeValidator(text_of(NEIGHBORHOOD_MIN)),
-    Field(description=f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters."),
+    _Text,
+    Field(min_length=NEIGHBORHOOD_MIN, description=f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters."),
+    NotBlank,
 ]
 InstallationNumber = Annotated[
     str,

@@ -130,7 +130,7 @@ def _check_moment(value: Any) -> datetime:
         raise fields.invalid("Must be a time such as 2026-11-20T18:00:00-03:00") from None
 
 
-SaleId = Annotated[str, BeforeValidator(fields.text_of(longest=SALE_ID_MAX))]
+SaleId = Annotated[str, Field(max_length=SALE_ID_MAX), fields.NotBlank]
 
 
 class SaleRecord(fields.RequestModel):
@@ -197,7 +197,7 @@ class AnswerKind(LabelledEnum):
 HEADINGS: Final = {"answer": "Answer", "until": "Until", "text": "Text", "findingId": "Finding id"}
 """The fields of an answer in a workbook, and the heading of each."""
 
-Answer = Annotated[AnswerKind, fields.one_of(AnswerKind)]
+Answer = Annotated[AnswerKind, fields.NotBlank]
 
 _NEEDED: Final = {"until": {AnswerKind.WILL_COME}, "text": {AnswerKind.DISPUTED, AnswerKind.WAIVER_ASKED}}
 """The answers that need each field."""
