@@ -385,6 +385,7 @@ def test_an_answer_that_what_is_missing_gives_is_found(value, words):
         (f"WITH a (c) AS (SELECT {CODES}) SELECT c AS kind FROM a AS b", (["Q", "R'S"], ["'R''S'"], False)),
         ("SELECT a.kind IS NOT FALSE AS kind FROM (SELECT 'Q' AS kind) AS b, c AS a", ([], ["TRUE"], False)),
         ("SELECT kind FROM (SELECT a.* FROM (SELECT NOT c IN ('n') AS kind) AS a) AS b", ([], ["TRUE"], False)),
+        ("WITH a AS (SELECT 'Q' AS kind) SELECT kind, c AS other FROM b WHERE c IN (TABLE a)", ([], [], False)),
     ],
 )
 def test_what_a_column_is_made_of_is_found(statement, found):

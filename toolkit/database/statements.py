@@ -251,10 +251,13 @@ def _values(statement: str, column: str, source: str | None = None, known: Any =
         first = whole.find(type(select), bfs=False)
         names = (above and above.alias_column_names) or [each.output_name for each in first.selects]
         values = [value.unalias() for name, value in zip(names, select.selects, strict=False) if name == column]
-        inner = [(value.name, called.get(value.table, value.table)) for value in values if value.key == "column"]
-        sources = [*inner, *[(column, "")] * select.is_star]
+        given = select.args
+        alone = given["from_"].alias_or_name if given.get("from_") and not given.get("joins") else ""
+        inner = [(value.name, value.table or alone) for value in values if value.key == "column"]
+        inner += [(column, alone)] * select.is_star
+        sources = [(name, called.get(of, of)) for name, of in inner]
         for of in sources:
             known[of] = known[of] if of in known else _values(statement, *of, known)
         traced = [each for of in sources for each in known[of] or ()]
-        found += traced or values * all(known[of] is not None for of in inner)
+        found += traced or values * all(known[of] is not None for of in sources)
     return found
