@@ -81,10 +81,11 @@ def complete_sale(
             before, sale, records = _read(connection, sale_id, now)
         if before is not None:
             return Completion(sale_id, before, True, None)
-        files = [_read_whole(bucket, inspector, each) for each in records if each.withdrawal is None]
-        taken = [Evidence(each.evidence_type, EvidenceState.WITHDRAWN) for each in records if each.withdrawal]
-        judged, moment = Sale(sale["utility_group"], sale["is_client_financial_responsible"]), database.clock()
-        verdict = evaluate(judged, [*(_evidence(file, moment) for file in files), *taken])
+        files = [_read_whole(bucket, inspector, each) for each in records]
+        judged = Sale(sale["utility_group"], sale["is_client_financial_responsible"])
+        verdict = evaluate(
+            judged, [Evidence(each.evidence_type, each.state_by(seen, found)) for each, seen, found in files]
+        )
         if verdict.status is not Status.COMPLIANT:
             return Completion(sale_id, None, False, verdict)
         with database.transaction() as connection:
@@ -103,7 +104,7 @@ def complete_sale(
                 )
             if changed and others == [sale, records] and _still_there(bucket, files):
                 observe(connection, "sales", sale_id)
-                detail = {"sale": sale_id, "files": _versions(files, completed_at)}
+                detail = {"sale": sale_id, "files": _versions(files)}
                 record_event(connection, CustodyEvent.COMPLETED, stamp(connection), detail)
                 return Completion(sale_id, completed_at, False, verdict)
             attempt.rollback()
@@ -121,25 +122,18 @@ def _read(
 
 
 def _read_whole(bucket: Bucket, inspector: Inspector, record: EvidenceRecord) -> _File:
-    seen = bucket.head(record.object_key)
+    seen = None if record.withdrawal else bucket.head(record.object_key)
     if seen is None or not seen.size:
         return record, seen, None
     return record, seen, fetch_and_inspect(bucket, seen, inspector.inspect)
-
-
-def _evidence(file: _File, now: datetime) -> Evidence:
-    record, seen, found = file
-    faulty = record.is_version(seen) and record.file is not None and record.file.fault is not None
-    damaged = faulty or (found is not None and found.problem is not None)
-    kind = None if found is None else found.kind
-    return Evidence(record.evidence_type, record.state_by(seen, now, kind, damaged=damaged))
 
 
 def _still_there(bucket: Bucket, files: list[_File]) -> bool:
     """Tell whether the same versions lie in the bucket now, asking for all files at once."""
     threads = ThreadPoolExecutor(max(len(files), 1), thread_name_prefix="complete")
     try:
-        asked = [threads.submit(bucket.head, record.object_key) for record, *_ in files]
+        there = [(record.object_key, seen) for record, seen, _ in files if record.withdrawal is None]
+        asked = [threads.submit(bucket.head, key) for key, _ in there]
         answers = wait(asked, timeout=BUCKET_SECONDS)
         if answers.not_done:
             raise BucketUnavailable(
@@ -147,12 +141,12 @@ def _still_there(bucket: Bucket, files: list[_File]) -> bool:
                 "try again later.",
                 BUCKET_SECONDS,
             )
-        return [answer.result() for answer in asked] == [seen for _, seen, _ in files]
+        return [answer.result() for answer in asked] == [seen for _, seen in there]
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _versions(files: list[_File], now: datetime) -> list[dict[str, object]]:
+def _versions(files: list[_File]) -> list[dict[str, object]]:
     """Return the versions that count, for the custody log."""
     return [
         {
@@ -164,5 +158,5 @@ def _versions(files: list[_File], now: datetime) -> list[dict[str, object]]:
         }
         for record, seen, read in files
         if seen is not None and read is not None
-        if _evidence((record, seen, read), now).state is EvidenceState.COUNTED
+        if record.state_by(seen, read) is EvidenceState.COUNTED
     ]

@@ -21,7 +21,7 @@ from toolkit.contract.evidence import EvidenceRequest, UtilityGroup, object_key
 from toolkit.contract.fields import REQUIRED, parse, pick_camel
 from toolkit.contract.people import PartnerAccess
 from toolkit.contract.resources import SaleId, UploadCredentials, is_possible_sale_id
-from toolkit.contract.rules import EvidenceState, ran_out
+from toolkit.contract.rules import EvidenceState
 from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
 from toolkit.database.connection import Database, Lock, among, database_of, raw, take
 from toolkit.database.observations import withdrawal_of
@@ -332,11 +332,9 @@ def _known_records(
     objects = {item.key: item for item in found if item is not None}
     known: dict[int, _Known] = {}
     for record in sorted(records, key=lambda each: each.expires_at or datetime.min.replace(tzinfo=UTC)):
-        seen = objects.get(record.object_key)
-        state = record.state if record.is_version(seen) else record.state_by(seen, now)
-        uploaded = state is EvidenceState.COUNTED
-        line, valid = lines[record.id], ran_out(record.expires_at, now) is False
-        if uploaded or (valid and not (line in known and known[line][1])):
+        uploaded = record.state_by(objects.get(record.object_key)) is EvidenceState.COUNTED
+        line = lines[record.id]
+        if uploaded or (record.expired is False and not (line in known and known[line][1])):
             known[line] = record, uploaded
     return known
 

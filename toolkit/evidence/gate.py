@@ -71,12 +71,11 @@ def sale_gate(database: Database, bucket: Bucket, sale_id: str, access: PartnerA
     counted: dict[str, list[bool]] = {}
     for record in records:
         seen = objects.get(record.object_key)
-        is_version = record.is_version(seen)
-        known = is_version or record.withdrawal is not None
-        judged.append(Evidence(record.evidence_type, record.state if known else record.state_by(seen, now)))
+        judged.append(Evidence(record.evidence_type, record.state_by(seen)))
         if judged[-1].state is EvidenceState.COUNTED:
-            verified = record.file is not None and record.file.coverage is Coverage.VERIFIED
-            counted.setdefault(record.evidence_type, []).append(verified and is_version)
+            known = record.known_of(seen)
+            verified = known is not None and known.coverage is Coverage.VERIFIED
+            counted.setdefault(record.evidence_type, []).append(verified)
     sale = Sale(row.utility_group, row.is_client_financial_responsible, row.completed_at is not None)
     verdict = evaluate(sale, judged)
     evidences = [*_standings(sale, verdict, counted)]

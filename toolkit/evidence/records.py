@@ -14,7 +14,7 @@ from toolkit.bucket.client import Bucket, ObjectSeen
 from toolkit.contract.codes import WRONG_KIND
 from toolkit.contract.contents import Coverage
 from toolkit.contract.events import Event
-from toolkit.contract.evidence import KIND_OF, FileKind, Withdrawal
+from toolkit.contract.evidence import KIND_OF, Withdrawal
 from toolkit.contract.fields import stated
 from toolkit.contract.findings import Reason
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
@@ -35,6 +35,7 @@ from toolkit.database.tables import (
 )
 from toolkit.errors import DatabaseError, EvidenceNotFound, InvalidInput, WithdrawalRefused
 from toolkit.evidence.access import one_sale, own_sales
+from toolkit.evidence.kinds import Inspected
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,38 +58,45 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRecord:
-    """One record: its state by what was last seen of the bucket, and its withdrawal, if it was withdrawn."""
+    """One record: the file that was last seen under its key, and its withdrawal, if it was withdrawn."""
 
     id: UUID
     sale_id: str
     evidence_type: str
-    state: EvidenceState
     requested_by: str | None  # ``None`` where the service does not say
     account: str | None  # the signed-in identity behind ``requested_by``; ``None`` where it was not noted
     partner: str | None  # that it was requested for; ``None`` for an operator, and where it was not noted
     requested_at: datetime
     expires_at: datetime | None
     object_key: str
+    expired: bool | None  # whether its credentials had run out when it was read
+    seen_before: bool  # whether a file was ever seen under its key
     file: StoredFile | None
     withdrawal: Withdrawal | None
 
-    def is_version(self, seen: ObjectSeen | None) -> bool:
-        """Tell whether this object is the one seen before, so that what was found about it still holds."""
+    def known_of(self, seen: ObjectSeen | StoredFile | None) -> StoredFile | None:
+        """Return the file seen last where this object is it, so that what was found about it still holds."""
         known = self.file
-        return known is not None and seen is not None and (known.etag, known.size) == (seen.etag, seen.size)
+        is_it = known is not None and seen is not None and (known.etag, known.size) == (seen.etag, seen.size)
+        return known if is_it else None
 
-    def state_by(
-        self, seen: ObjectSeen | None, now: datetime, kind: FileKind | None = None, *, damaged: bool = False
-    ) -> EvidenceState:
-        """Return its stage by the object that lies there now, and by what was found in that."""
+    def state_by(self, seen: ObjectSeen | StoredFile | None, found: Inspected | None = None) -> EvidenceState:
+        """Return its state by the object that lies there now, and by what was found in it, now or before."""
+        known = self.known_of(seen)
         return evidence_state(
             self.evidence_type,
             size=None if seen is None else seen.size,
-            kind=kind,
-            damaged=damaged,
-            expired=ran_out(self.expires_at, now),
-            vanished=self.file is not None or self.state is EvidenceState.VANISHED,
+            kind=None if found is None else found.kind,
+            damaged=bool((known and known.fault) or (found and found.problem)),
+            expired=self.expired,
+            vanished=self.seen_before,
+            withdrawn=self.withdrawal is not None,
         )
+
+    @property
+    def state(self) -> EvidenceState:
+        """The state by what was last seen of the bucket."""
+        return self.state_by(self.file)
 
     @property
     def shown_state(self) -> str:
@@ -187,19 +195,10 @@ def by_indexes(connection: Connection) -> None:
 
 
 def _record(row: Any, now: datetime) -> EvidenceRecord:
-    state = evidence_state(
-        row.evidence_type,
-        size=row.size,
-        kind=FileKind(row.kind) if row.kind else None,
-        damaged=row.fault is not None,
-        expired=ran_out(row.expires_at, now),
-        vanished=row.seen_before,
-        withdrawn=row.withdrawn_at is not None,
-    )
     taken = Withdrawal(row.id, row.sale_id, row.reason, row.withdrawn_by, row.approved_by, row.withdrawn_at)
     return EvidenceRecord(
-        *(row.id, row.sale_id, row.evidence_type, state, row.requested_by, row.account, row.partner),
-        *(row.requested_at, row.expires_at, row.object_key),
+        *(row.id, row.sale_id, row.evidence_type, row.requested_by, row.account, row.partner),
+        *(row.requested_at, row.expires_at, row.object_key, ran_out(row.expires_at, now), row.seen_before),
         file=None if row.observation is None else _file(row),
         withdrawal=None if row.withdrawn_at is None else taken,
     )
