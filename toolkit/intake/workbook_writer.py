@@ -27,7 +27,6 @@ import pyarrow.compute as pc
 from toolkit.intake.sources import Mask, values
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")
-_MAIN: Final = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _WORKSHEET: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet"
 _WORKSHEET_TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"
 
@@ -41,12 +40,11 @@ class Style(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SheetLooks:
-    """The looks of a sheet: widths of its columns in characters, and the rows and columns that stay in sight."""
+    """The looks of a sheet: widths of its columns in characters, and the columns that stay in sight."""
 
-    widths: Sequence[float] = ()
+    widths: Sequence[float]
     frozen_columns: int = 0
-    table: bool = True
-    """One heading with a filter for each column; it and the frozen columns are repeated on each printed page."""
+    """Columns of a table, whose first row are headings with filters; both are repeated on each printed page."""
     pages: int = 0  # the printed pages that it is made to fit on; 0 for as many as it takes
     choices: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """The words that may be chosen in the cells of a column, by its place from 0; none has a comma."""
@@ -58,49 +56,40 @@ _ON_A_PAGE: Final = 200
 
 def _before_rows(looks: SheetLooks) -> str:
     """Return the XML of a sheet until its rows."""
-    columns = "".join(
+    columns = (
         f'<col min="{place}" max="{place}" width="{width:.1f}" customWidth="1"/>'
         for place, width in enumerate(looks.widths, 1)
     )
-    pane = ""
-    if looks.table:
-        across = f' xSplit="{looks.frozen_columns}"' if looks.frozen_columns else ""
-        corner = f"{column_name(looks.frozen_columns)}2"
-        active = "bottomRight" if looks.frozen_columns else "bottomLeft"
-        pane = f'<pane{across} ySplit="1" topLeftCell="{corner}" activePane="{active}" state="frozen"/>'
-    return (
-        '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-        f'<worksheet xmlns="{_MAIN}"><sheetPr><pageSetUpPr fitToPage="1"/></sheetPr>'
-        f'<sheetViews><sheetView workbookViewId="0">{pane}</sheetView></sheetViews>'
-        f"{f'<cols>{columns}</cols>' if columns else ''}<sheetData>"
-    )
+    frozen, pane = looks.frozen_columns, ""
+    if frozen:
+        corner = f'topLeftCell="{column_name(frozen)}2" activePane="bottomRight"'
+        pane = f'<pane xSplit="{frozen}" ySplit="1" {corner} state="frozen"/>'
+    return _filled("sheet_begin.xml", pane=pane, columns="".join(columns))
 
 
 def _after_rows(looks: SheetLooks, rows: int, bars: Mapping[str, str], across: Sequence[int]) -> str:
     """Return the XML of a sheet after its rows: filter, bars, and the landscape pages that it is printed on."""
-    last = column_name(len(looks.widths) - 1) if looks.widths else "A"
-    merged = "".join(f'<mergeCell ref="A{row}:{last}{row}"/>' for row in across)
-    merged = merged and f'<mergeCells count="{len(across)}">{merged}</mergeCells>'
-    filtered = ""
-    if looks.table and looks.widths:
-        filtered = f'<autoFilter ref="A1:{last}{max(rows, 1)}"/>'
-    shown = "".join(
-        f'<conditionalFormatting sqref="{cells}"><cfRule type="dataBar" priority="{place}"><dataBar>'
-        f'<cfvo type="num" val="0"/><cfvo type="max"/><color rgb="FF{colour.lstrip("#").upper()}"/>'
-        "</dataBar></cfRule></conditionalFormatting>"
-        for place, (cells, colour) in enumerate(bars.items(), 1)
-    )
-    chosen = "".join(
-        f'<dataValidation type="list" allowBlank="1" sqref="{column}2:{column}{max(rows, 2)}">'
-        f'<formula1>"{escape(",".join(words))}"</formula1></dataValidation>'
-        for column, words in ((column_name(place), words) for place, words in looks.choices.items())
-    )
-    chosen = f'<dataValidations count="{len(looks.choices)}">{chosen}</dataValidations>' if chosen else ""
-    return (
-        f'</sheetData>{filtered}{merged}{shown}{chosen}<pageMargins left="0.4" right="0.4" top="0.5" bottom="0.6" '
-        'header="0.3" footer="0.3"/><pageSetup paperSize="9" orientation="landscape" '
-        f'fitToWidth="{ceil(sum(looks.widths) / _ON_A_PAGE) or 1}" fitToHeight="{looks.pages}"/>'
-        "<headerFooter><oddFooter>&amp;L&amp;A&amp;R&amp;P / &amp;N</oddFooter></headerFooter></worksheet>"
+    last = column_name(len(looks.widths) - 1)
+    return _filled(
+        "sheet_end.xml",
+        filtered=f'<autoFilter ref="A1:{last}{rows}"/>' if looks.frozen_columns else "",
+        merged=_several("mergeCells", (f'<mergeCell ref="A{row}:{last}{row}"/>' for row in across)),
+        bars="".join(
+            f'<conditionalFormatting sqref="{cells}"><cfRule type="dataBar" priority="{place}"><dataBar>'
+            f'<cfvo type="num" val="0"/><cfvo type="max"/><color rgb="FF{colour.lstrip("#").upper()}"/>'
+            "</dataBar></cfRule></conditionalFormatting>"
+            for place, (cells, colour) in enumerate(bars.items(), 1)
+        ),
+        choices=_several(
+            "dataValidations",
+            (
+                f'<dataValidation type="list" allowBlank="1" sqref="{column}2:{column}{max(rows, 2)}">'
+                f'<formula1>"{escape(",".join(words))}"</formula1></dataValidation>'
+                for column, words in ((column_name(place), words) for place, words in looks.choices.items())
+            ),
+        ),
+        across=ceil(sum(looks.widths) / _ON_A_PAGE),
+        pages=looks.pages,
     )
 
 
@@ -108,6 +97,16 @@ def column_name(place: int) -> str:
     """``A`` for 0, ``AA`` for 26."""
     before, letter = divmod(place, 26)
     return (column_name(before - 1) if before else "") + chr(ord("A") + letter)
+
+
+def _several(tag: str, parts: Iterable[str]) -> str:
+    """Return an element with these parts, nothing where there are none."""
+    inside = "".join(parts)
+    return inside and f"<{tag}>{inside}</{tag}>"
+
+
+def _filled(template: str, **values: object) -> str:
+    return Template((_TEMPLATES / template).read_text("utf-8")).substitute(values)
 
 
 def _parts(
@@ -119,27 +118,18 @@ def _parts(
         listed += f'<sheet name={quoteattr(name)} sheetId="{at}" r:id="rId{at}"/>'
         targets += f'<Relationship Id="rId{at}" Type="{_WORKSHEET}" Target="worksheets/sheet{at}.xml"/>'
         types += f'<Override PartName="/xl/worksheets/sheet{at}.xml" ContentType="{_WORKSHEET_TYPE}"/>'
-        if looks.table:
-            columns = (
-                f"{_quoted(name)}!$A:${column_name(looks.frozen_columns - 1)}," if looks.frozen_columns else ""
-            )
-            printed = f"{columns}{_quoted(name)}!$1:$1"
+        if looks.frozen_columns:
+            sheet, last = escape(name.replace("'", "''")), column_name(looks.frozen_columns - 1)
+            printed = f"'{sheet}'!$A:${last},'{sheet}'!$1:$1"
             titles += f'<definedName name="_xlnm.Print_Titles" localSheetId="{at - 1}">{printed}</definedName>'
-    titles = titles and f"<definedNames>{titles}</definedNames>"
     created = created and f'<dcterms:created xsi:type="dcterms:W3CDTF">{created}</dcterms:created>'
-    for part, template, filled in (
-        ("xl/workbook.xml", "workbook.xml", {"sheets": listed, "titles": titles}),
-        ("xl/styles.xml", "styles.xml", {"day": day}),
-        ("xl/_rels/workbook.xml.rels", "workbook.xml.rels", {"sheets": targets}),
-        ("docProps/core.xml", "core.xml", {"title": escape(title), "created": created}),
-        ("_rels/.rels", "package.rels", {}),
-        ("[Content_Types].xml", "content_types.xml", {"sheets": types}),
-    ):
-        yield part, Template((_TEMPLATES / template).read_text("utf-8")).substitute(filled)
-
-
-def _quoted(name: str) -> str:
-    return "'" + escape(name.replace("'", "''")) + "'"
+    titles = _several("definedNames", titles)
+    yield "xl/workbook.xml", _filled("workbook.xml", sheets=listed, titles=titles)
+    yield "xl/styles.xml", _filled("styles.xml", day=day)
+    yield "xl/_rels/workbook.xml.rels", _filled("workbook.xml.rels", sheets=targets)
+    yield "docProps/core.xml", _filled("core.xml", title=escape(title), created=created)
+    yield "_rels/.rels", _filled("package.rels")
+    yield "[Content_Types].xml", _filled("content_types.xml", sheets=types)
 
 
 SHEET_ROWS: Final = 1_048_576  # rows that a sheet has room for
@@ -170,27 +160,24 @@ class Cells:
     forms: Mapping[Form, Mask] = field(default_factory=dict)
     styles: Mapping[Style, Mask] = field(default_factory=dict)
 
-    def xml(self) -> tuple[str | pa.StringArray, pa.StringArray, str | pa.StringArray]:
-        """Return the XML of the cells: that before each text, the texts, and that after each."""
-        before, after, texts = self._opening(self.form), self.form.value[1], self.texts
-        forms = dict(self.forms)
+    def xml(self) -> list[str | pa.StringArray]:
+        """Return the XML of the cells in pieces: that before each text, the texts, and that after each."""
+        forms, texts = dict(self.forms), self.texts
         if texts.null_count:
             forms[Form.EMPTY] = texts.is_null().to_numpy(zero_copy_only=False)
             texts = pc.fill_null(texts, "")
-        for form, mask in forms.items():
-            before = pc.if_else(pa.array(mask), self._opening(form), before)
-            after = pc.if_else(pa.array(mask), form.value[1], after)
-        return before, _as_xml(texts), after
-
-    def _opening(self, form: Form) -> str | pa.StringArray:
-        opening: str | pa.StringArray = _cell(self.style, form)
+        tag: str | pa.StringArray = _tag(self.style)
         for style, mask in self.styles.items():
-            opening = pc.if_else(pa.array(mask), _cell(style, form), opening)
-        return opening
+            tag = pc.if_else(pa.array(mask), _tag(style), tag)
+        before, after = self.form.value
+        for form, mask in forms.items():
+            before = pc.if_else(pa.array(mask), form.value[0], before)
+            after = pc.if_else(pa.array(mask), form.value[1], after)
+        return [tag, before, _as_xml(texts), after]
 
 
-def _cell(style: Style, form: Form) -> str:
-    return f'<c s="{int(style)}"{form.value[0]}' if style else f"<c{form.value[0]}"
+def _tag(style: Style) -> str:
+    return f'<c s="{int(style)}"' if style else "<c"
 
 
 class _Archive(zipfile.ZipFile):
@@ -320,10 +307,8 @@ def _heights(columns: Sequence[Cells], widths: Sequence[float]) -> str | pa.Stri
         lines = np.maximum(lines, np.bincount(pc.list_parent_indices(parts), taken))
     if lines.max() == 1:
         return '">'
-    heights = pc.binary_join_element_wise(
-        '" ht="', pc.cast(pa.array(np.minimum(lines * 15, 409).astype(np.int64)), pa.string()), ""
-    )
-    return pc.binary_join_element_wise(heights, '" customHeight="1">', "")
+    heights = pc.cast(pa.array(np.minimum(lines * 15, 409).astype(np.int64)), pa.string())
+    return pc.binary_join_element_wise('" ht="', heights, '" customHeight="1">', "")
 
 
 def _column(cells: Sequence[str | int | None], style: Style) -> Cells:

@@ -142,7 +142,7 @@ def _write_summary(book: Workbook, report: Report) -> None:
     say = language.text
     bars: dict[str, str] = {}
     missing = result.missing_shown
-    book.begin_sheet(say("Summary"), SheetLooks((46, *[16] * len(missing.columns[1:])), table=False, pages=1))
+    book.begin_sheet(say("Summary"), SheetLooks((46, *[16] * len(missing.columns[1:])), pages=1))
     book.add_row(f"{headline(report)}.", style=Style.TITLE)
     book.add_row(report.as_of, style=Style.SOFT)
     for name, text in acting_lines(report).items():
@@ -226,7 +226,7 @@ def _sheet_cells(section: Section, part: slice) -> list[Cells]:
 
 def _write_notes(book: Workbook, report: Report) -> None:
     say, language = report.language.text, report.language
-    book.begin_sheet(say("Notes"), SheetLooks((52, 100), table=False))
+    book.begin_sheet(say("Notes"), SheetLooks((52, 100)))
     notes = {
         say("Where the numbers come from"): provenance(report),
         say("Words"): {say(word): say(meaning) for word, meaning in wording.GLOSSARY.items()},
