@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from unittest.mock import Mock
 from zoneinfo import ZoneInfo
@@ -28,7 +29,6 @@ from toolkit.jobs.notices import NoticeKind, NoticeSettings, deliver_notices, no
 from toolkit.jobs.running import JobRun, LeaseHolder, run_folder
 from toolkit.jobs.runs import (
     LEASE,
-    Claim,
     Outcome,
     RunStatus,
     ended,
@@ -71,8 +71,15 @@ def told(kind):
     return NOTICES.notices("nightly", DATE, kind, {})
 
 
-def end(database, claim, notices=(), status=RunStatus.DONE):
-    with holding(database, claim, **ended(status, database.clock())) as connection:
+def take(database, job, date=DATE, **given):
+    """Take a run that nobody has."""
+    outcome, run = take_run(database, job, date, **given)
+    assert outcome is Outcome.TAKEN
+    return run
+
+
+def end(database, run, notices=(), status=RunStatus.DONE):
+    with holding(database, run, **ended(status, database.clock())) as connection:
         put_notices(connection, notices)
 
 
@@ -82,20 +89,19 @@ def kinds(database):
 
 def test_of_many_starts_at_once_one_takes_the_run_and_once_it_is_done_nobody(database, job, night):
     with ThreadPoolExecutor(6) as pool:
-        claims = list(pool.map(lambda _: take_run(database, job, DATE), range(6)))
-    assert sorted(claim.outcome for claim in claims) == [Outcome.RUNNING] * 5 + [Outcome.TAKEN]
+        starts = sorted(pool.map(lambda _: take_run(database, job, DATE), range(6)), key=itemgetter(0))
+    assert [outcome for outcome, _ in starts] == [Outcome.RUNNING] * 5 + [Outcome.TAKEN]
     assert len(runs_of(database)) == 1
-    end(database, next(claim for claim in claims if claim.outcome is Outcome.TAKEN))
-    assert take_run(database, job, DATE, late=True).outcome is Outcome.DONE_BEFORE
+    end(database, starts[-1][1])
+    assert take_run(database, job, DATE, late=True)[0] is Outcome.DONE_BEFORE
 
 
 def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_nothing_more(database, job, night):
-    first = take_run(database, job, DATE, lease=timedelta(0))
+    first = take(database, job, lease=timedelta(0))
     with holding(database, first, steps=[{"name": "sync"}]):
         pass
-    second = take_run(database, job, DATE)
-    assert second.outcome is Outcome.TAKEN
-    assert second.run.steps == [{"name": "sync"}]
+    second = take(database, job)
+    assert second.steps == [{"name": "sync"}]
     renew_lease(database, second, LEASE)
     with pytest.raises(LeaseLost):
         renew_lease(database, first, LEASE)
@@ -105,13 +111,13 @@ def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_
 
 def test_of_two_starts_that_find_a_run_whose_holder_died_one_takes_it(database, job, night):
     """Both look at the run at the same time: they wait for somebody else who has locked its row."""
-    take_run(database, job, DATE, lease=timedelta(0))
+    take(database, job, lease=timedelta(0))
     with ThreadPoolExecutor(2) as pool:
         with database.transaction() as connection:
             connection.exec_driver_sql("SELECT 1 FROM audit.job_runs FOR UPDATE")
             starts = [pool.submit(take_run, database, job, DATE) for _ in range(2)]
             wait_until(lambda: sessions_waiting(database) == 2)
-        assert sorted(start.result().outcome for start in starts) == [Outcome.RUNNING, Outcome.TAKEN]
+        assert sorted(start.result()[0] for start in starts) == [Outcome.RUNNING, Outcome.TAKEN]
 
 
 def missed(database, job):
@@ -136,13 +142,13 @@ def test_the_last_date_is_caught_up_with_within_its_grace_time(database, job, ni
     assert len(missed(database, job)) == 2
     latest = job.schedule.latest(night.now)
     assert latest == DATE + timedelta(days=3)
-    assert take_run(database, job, latest).outcome is Outcome.TAKEN
+    take(database, job, latest)
     night.now = DATE + timedelta(days=4, hours=6, seconds=1)
-    assert take_run(database, job, DATE + timedelta(days=4)).outcome is Outcome.TOO_LATE
+    assert take_run(database, job, DATE + timedelta(days=4))[0] is Outcome.TOO_LATE
     assert runs_of(database, date=DATE + timedelta(days=4)) == []
-    assert take_run(database, job, DATE + timedelta(days=4), late=True).outcome is Outcome.TAKEN
+    take(database, job, DATE + timedelta(days=4), late=True)
     night.now = DATE + timedelta(days=5, hours=6)  # the last moment of its grace time
-    assert take_run(database, job, DATE + timedelta(days=5)).outcome is Outcome.TAKEN
+    take(database, job, DATE + timedelta(days=5))
 
 
 def test_a_clock_that_is_ahead_takes_no_run_misses_no_date_and_deletes_nothing(
@@ -162,7 +168,7 @@ def test_a_clock_that_is_ahead_takes_no_run_misses_no_date_and_deletes_nothing(
 
 def test_a_clock_that_went_back_for_a_while_makes_no_dates_of_the_past_missed(database, job, night):
     missed(database, job)
-    take_run(database, job, DATE)
+    take(database, job)
     for now in (DATE - timedelta(days=900), DATE + timedelta(days=1, hours=7)):
         night.now = now
         assert missed(database, job) == [DATE + timedelta(days=1)] * (now > DATE)
@@ -176,24 +182,24 @@ def test_another_schedule_makes_no_dates_of_the_past_missed(database, job, night
 
 
 def test_a_run_whose_process_died_is_told_once_as_failed_and_can_be_gone_on_with(database, job, night):
-    take_run(database, job, DATE, lease=timedelta(0))
+    take(database, job, lease=timedelta(0))
     assert [watch_job(database, job, NOTICES)[1] for _ in range(2)] == [[DATE], []]
     [run] = runs_of(database)
     assert (run.status, run.failure) == (RunStatus.FAILED, "RUNNER_DIED")
     [notice] = notices_of(database, "nightly", DATE)
     assert notice.content["code"] == "RUNNER_DIED"
-    assert take_run(database, job, DATE).outcome is Outcome.TAKEN
+    take(database, job)
 
 
 def test_all_is_well_again_is_told_once_after_bad_news_only(database, job, night):
-    end(database, take_run(database, job, DATE), told(NoticeKind.RECOVERED))
+    end(database, take(database, job), told(NoticeKind.RECOVERED))
     assert kinds(database) == []
     night.now += timedelta(days=1)
-    claim = take_run(database, job, DATE + timedelta(days=1))
-    end(database, claim, told(NoticeKind.FAILED), RunStatus.FAILED)
+    run = take(database, job, DATE + timedelta(days=1))
+    end(database, run, told(NoticeKind.FAILED), RunStatus.FAILED)
     for _ in range(2):
         night.now += timedelta(days=1)
-        again = take_run(database, job, night.now)
+        again = take(database, job, night.now)
         end(database, again, told(NoticeKind.RECOVERED))
     assert kinds(database) == ["failed", "recovered"]
 
@@ -292,7 +298,7 @@ def check_done_once(database, folder):
 
 
 def test_a_notice_that_another_start_delivers_is_left_to_it(database, job, night, monkeypatch):
-    end(database, take_run(database, job, DATE), told(NoticeKind.FAILED), RunStatus.FAILED)
+    end(database, take(database, job), told(NoticeKind.FAILED), RunStatus.FAILED)
     delivered = []
 
     def deliver(_, notice, id_):
@@ -445,8 +451,8 @@ def test_a_start_that_is_stopped_while_it_waits_leaves_the_run_of_another_one_as
 ):
     assert start(tmp_path, environ, victim_job(), seconds=0) is Outcome.DONE
     waits = JobRun(Marks(environ, victim_job(), lambda: DATE, tmp_path), victim_job(), DATE)
-    found = Claim(Outcome.RUNNING, *runs_of(database))  # as it was a moment ago
-    assert waits._fail(found, "STOPPED", "The run was stopped by a signal.").code == "STOPPED"
+    [found] = runs_of(database)  # it was running a moment ago
+    assert waits._fail(Outcome.RUNNING, found, "STOPPED", "The run was stopped by a signal.").code == "STOPPED"
     waits.runner.kit.close()
     check_done_once(database, tmp_path)
 

@@ -372,7 +372,7 @@ custody_epochs = append_only(
 job_schedules = table(
     "job_schedules", Column("job", Text, primary_key=True), *columns(Text, "schedule", moment, "watched_until")
 )
-"""Each job that was ever started or watched. Dates up to ``watched_until`` are accounted for: run, or missed."""
+"""Each job that was ever started or watched. Dates up to ``watched_until`` are none that it missed."""
 
 job_runs = table(
     "job_runs",

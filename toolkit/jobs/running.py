@@ -10,6 +10,7 @@ Everything is checked before anything starts. The files of a step get their name
 while the row of the run is locked: a start that lost its lease can do neither.
 """
 
+import math
 import os
 import shutil
 import signal
@@ -31,14 +32,13 @@ import click
 
 from toolkit import errors
 from toolkit.contract.rules import rules_fingerprint, toolkit_version
-from toolkit.database.connection import Database
 from toolkit.errors import DatabaseUnavailable, LeaseLost, NoAudit, NotebookFailed, SettingsError, ToolkitError
 from toolkit.jobs.definitions import PACKAGED, Job, Step, load_jobs, named_values
 from toolkit.jobs.notices import Notice, NoticeKind, NoticeSettings, deliver_notices, put_notices
 from toolkit.jobs.runs import (
     LEASE,
-    Claim,
     Outcome,
+    RunRow,
     RunStatus,
     counts_of,
     critical_findings,
@@ -77,48 +77,44 @@ class LeaseHolder:
     timeout: timedelta
     cause: str | None = None
     """The code of the reason why this process stopped the run, if it did."""
-    _ended: threading.Event = field(default_factory=threading.Event)
-    _started: float = field(default_factory=time.monotonic)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _ends: dict[str, float] = field(default_factory=lambda: {"LEASE_LOST": math.inf})
+    """The moment from which each code is a reason to stop."""
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the run during the block."""
-        self._hold_from(time.monotonic())
+        now = time.monotonic()
+        self._ends["TIMED_OUT"] = now + self.timeout.total_seconds()
+        self._hold_from(now)
         for work in (self._renew, self._watch):  # a renewal may wait long for a database that is away
             threading.Thread(target=work, daemon=True).start()
         try:
             yield
         finally:
-            self._ended.set()
+            self._over.set()
 
     def _hold_from(self, asked: float) -> None:
-        self._held_until = asked + self.lease.total_seconds() * 0.7
+        self._ends["DATABASE_UNAVAILABLE"] = asked + self.lease.total_seconds() * 0.7
 
     def _renew(self) -> None:
-        while not self._ended.wait(self.lease.total_seconds() / 4):
+        while not self._over.wait(self.lease.total_seconds() / 4):
             asked = time.monotonic()
-            with suppress(ToolkitError):
-                try:
-                    self.renew()
-                except LeaseLost:
-                    return self._stop("LEASE_LOST")
+            try:
+                self.renew()
                 self._hold_from(asked)
-        return None
+            except LeaseLost:
+                self._ends["LEASE_LOST"] = asked
+            except ToolkitError:
+                continue
 
     def _watch(self) -> None:
-        while not self._ended.wait(0.2):
-            if time.monotonic() - self._started >= self.timeout.total_seconds():
-                return self._stop("TIMED_OUT")
-            if time.monotonic() >= self._held_until:
-                return self._stop("DATABASE_UNAVAILABLE")
-        return None
-
-    def _stop(self, cause: str) -> None:
-        self.cause = self.cause or cause
-        if not self._ended.is_set():  # else a run that is done no longer holds what was to be renewed
+        while self.cause is None and not self._over.wait(0.2):
+            self.cause = next((code for code, end in self._ends.items() if end <= time.monotonic()), None)
+        if not self._over.is_set():  # else a run that is done no longer holds what was to be renewed
             os.kill(os.getpid(), signal.SIGTERM)
-        if not self._ended.wait(_TO_END):
-            os.kill(os.getpid(), signal.SIGKILL)  # the next start notes that the run died
+            if not self._over.wait(_TO_END):
+                os.kill(os.getpid(), signal.SIGKILL)  # the next start notes that the run died
 
 
 @dataclass(frozen=True)
@@ -201,12 +197,12 @@ class JobRun:
     date: datetime
     lease: timedelta = LEASE
     _steps: list[dict[str, Any]] = field(default_factory=list)
-    _failed: dict[str, Any] = field(default_factory=dict)
+    """Those that ended, as the history keeps them; the last one may be under way."""
     _ending: bool = False
 
     def __post_init__(self) -> None:
         runner, due = self.runner, self.date.astimezone(self.job.schedule.zone).isoformat(timespec="minutes")
-        self.notices, self.environ, self.clock = runner.notices, runner.kit.environ, runner.kit.clock
+        self.kit, self.notices = runner.kit, partial(runner.notices.notices, self.job.name, self.date)
         self.log = partial(runner.log, place=f"{self.job.name} {due}")
         self.folder = run_folder(runner.out, self.job, self.date)
 
@@ -230,35 +226,33 @@ class JobRun:
 
     def start(self, *, late: bool = False, wait: float = 0) -> Ended:
         """Take the run and do it; while another process holds it, wait up to ``wait`` seconds for its end."""
-        deadline, claim, holder = time.monotonic() + wait, None, None
+        deadline, outcome, run, holder = time.monotonic() + wait, None, None, None
         with stop_signals_handled(self._stop):
             try:
-                database = self.runner.kit.database
                 while True:
-                    claim = take_run(database, self.job, self.date, late=late, lease=self.lease)
-                    if claim.outcome is not Outcome.RUNNING or time.monotonic() >= deadline:
+                    outcome, run = take_run(self.kit.database, self.job, self.date, late=late, lease=self.lease)
+                    if outcome is not Outcome.RUNNING or time.monotonic() >= deadline:
                         break
                     time.sleep(min(_POLL, max(deadline - time.monotonic(), 0)))
-                if claim.outcome is not Outcome.TAKEN:
-                    return Ended(claim.outcome, counts_of(claim.run.steps) if claim.run is not None else {})
-                renew = partial(renew_lease, database, claim, self.lease)
+                if run is None or outcome is not Outcome.TAKEN:
+                    return Ended(outcome, {} if run is None else counts_of(run.steps))
+                renew = partial(renew_lease, self.kit.database, run, self.lease)
                 holder = LeaseHolder(renew, self.lease, self.job.timeout)
                 with holder.held():
-                    self._do(database, claim)
+                    self._do(run)
             except BaseException as error:  # however it ended, the history has to tell
                 code, reason = failure_of(error)
                 if holder is not None and holder.cause is not None:
                     code, reason = holder.cause, f"The run was stopped: {holder.cause}."
-                return self._fail(claim, code, reason)
+                return self._fail(outcome, run, code, reason)
         return Ended(Outcome.DONE, counts_of(self._steps))
 
     def _stop(self, number: int, _frame: object) -> None:
         if not self._ending:
             raise SystemExit(128 + number)
 
-    def _do(self, database: Database, claim: Claim) -> None:
-        assert claim.run is not None
-        before = {step["name"]: step for step in claim.run.steps if step["status"] == RunStatus.DONE}
+    def _do(self, run: RunRow) -> None:
+        before = {step["name"]: step for step in run.steps if step["status"] == RunStatus.DONE}
         for step in self.job.steps:
             words, done = self._words(step, step.name), before.get(step.name)
             there = done and all((self.folder / file["name"]).is_file() for file in done["files"])
@@ -267,38 +261,39 @@ class JobRun:
                 self._steps.append(done)
             else:
                 before = {}  # what follows may rest on it
-                self._steps.append(self._step(database, claim, step, words))
-        signed = database.run(newest_checkpoint)
+                self._do_step(run, step, words)
+        signed = self.kit.database.run(newest_checkpoint)
         versions = {"toolkit": toolkit_version(), "rules": rules_fingerprint()}
-        seal = None if signed is None else signed.root
-        values = {"folder": str(self.folder), "seal": seal, "versions": versions}
+        seal = signed.root if signed is not None else None
         notices = self._good_news()
         self._ending = True
-        with holding(database, claim, **ended(RunStatus.DONE, self.clock(), **values)) as connection:
+        values = ended(RunStatus.DONE, self.kit.clock(), folder=str(self.folder), seal=seal, versions=versions)
+        with holding(self.kit.database, run, **values) as connection:
             for leftover in self.folder.glob(".*"):  # of starts that were killed
                 shutil.rmtree(leftover, ignore_errors=True)
-            latest, link = (self.folder.with_name(name) for name in ("latest", f".latest.{claim.holder}"))
+            latest, link = (self.folder.with_name(name) for name in ("latest", f".latest.{run.holder}"))
             self.folder.mkdir(parents=True, exist_ok=True)
             if not latest.exists() or latest.resolve().name < self.folder.name:
                 link.symlink_to(self.folder.name)
                 link.replace(latest)
             put_notices(connection, notices)
 
-    def _step(self, database: Database, claim: Claim, step: Step, words: list[str]) -> dict[str, Any]:
+    def _do_step(self, run: RunRow, step: Step, words: list[str]) -> None:
         """Do one step in a folder that no other start knows, and note how it ended."""
-        started, part = self.clock(), self.folder / f".{step.name}-{claim.holder}"
+        started, part = self.kit.clock(), self.folder / f".{step.name}-{run.holder}"
         final, log = self.folder / step.name, partial(self.log, step=step.name)
         try:
             part.mkdir(parents=True)
         except OSError as error:
             raise SettingsError("{} cannot be written: {}.", self.folder, error.strerror) from error
         begun = {"name": step.name, "words": words, "startedAt": started.isoformat(), "counts": {}, "files": []}
-        self._failed = begun | {"status": RunStatus.FAILED, "part": part}
+        self._part = part
+        self._steps.append(begun | {"status": RunStatus.FAILED})
         log(f"toolkit {words[0]} starts")
         own = "TOOLKIT_SMTP_" if words[:2] == ["partner", "notify"] else ()
         environ = {
             name: text
-            for name, text in self.environ.items()
+            for name, text in self.kit.environ.items()
             if name.startswith(own) or not name.startswith(_NOT_FOR_STEPS)
         }
         counts = _numbers(self.runner.run(self._words(step, part.name), environ, log))
@@ -306,16 +301,15 @@ class JobRun:
             notebook.write_text(notebook.read_text("utf-8").replace(part.name, step.name), "utf-8")
         paths = [path for path in sorted(part.rglob("*")) if path.is_file()]
         files = [{"name": f"{step.name}/{path.relative_to(part)}", "bytes": path.stat().st_size} for path in paths]
-        now = self.clock()
+        now = self.kit.clock()
         done = {**begun, "status": RunStatus.DONE, "endedAt": now.isoformat(), "counts": counts, "files": files}
-        with holding(database, claim, steps=[*self._steps, done]):
+        with holding(self.kit.database, run, steps=[*self._steps[:-1], done]):
             for earlier in (final, final.with_suffix(".failed")):
                 shutil.rmtree(earlier, ignore_errors=True)
             part.rename(final)
-        self._failed = {}
+        self._steps[-1] = done
         numbers = ", ".join(f"{number} {name}" for name, number in counts.items() if "." not in name)
         log(f"done in {(now - started).total_seconds():.1f} s" + f": {numbers}" * bool(numbers))
-        return done
 
     def _good_news(self) -> list[Notice]:
         """Return the notices about a run that is done: what needs attention, or that all is well again."""
@@ -325,42 +319,40 @@ class JobRun:
         attention = untold > 0 or (notify.findings is not None and found.get("open", 0) > notify.findings)
         with suppress(NoAudit):
             if notify.new_critical:
-                content["critical"], content["new"] = critical_findings(self.runner.kit, self.job.name)
+                content["critical"], content["new"] = critical_findings(self.kit, self.job.name)
                 attention = attention or content["new"] > 0
-        kind = NoticeKind.ATTENTION if attention else NoticeKind.RECOVERED
-        return self.notices.notices(self.job.name, self.date, kind, content)
+        return self.notices(NoticeKind.ATTENTION if attention else NoticeKind.RECOVERED, content)
 
-    def _fail(self, claim: Claim | None, code: str, reason: str) -> Ended:
+    def _fail(self, outcome: Outcome | None, run: RunRow | None, code: str, reason: str) -> Ended:
         """End a run that failed; where the database cannot be told, people are told at once."""
         self._ending = True  # a second signal changes nothing
-        part, step = self._failed.pop("part", None), self._failed.get("name", "")
-        kept = self.folder / f"{step}.failed"
-        if part is not None:
-            reason = reason.replace(str(part), str(kept))
+        failed = next((each for each in self._steps[-1:] if each["status"] == RunStatus.FAILED), None)
+        step = failed["name"] if failed else ""
+        kept, now = self.folder / f"{step}.failed", self.kit.clock()
+        if failed:
+            reason = reason.replace(str(self._part), str(kept))
+            failed |= {"failure": code, "reason": reason, "endedAt": now.isoformat()}
         self.log(f"{code}: {reason}", level="error", step=step)
-        if claim is not None and claim.outcome is not Outcome.TAKEN:  # stopped while another start had the run
+        if outcome not in {None, Outcome.TAKEN}:  # stopped while another start had the run
             return Ended(Outcome.FAILED, {}, code, reason)
-        notices = self.notices.notices(self.job.name, self.date, NoticeKind.FAILED, {"code": code, "step": step})
-        now = self.clock()
-        noted = self._failed | {"failure": code, "reason": reason, "endedAt": now.isoformat()}
-        steps = [*self._steps, *([noted] if step else [])]
+        notices = self.notices(NoticeKind.FAILED, {"code": code, "step": step})
         try:
-            if claim is None:
+            if run is None:
                 raise DatabaseUnavailable
-            values = ended(RunStatus.FAILED, now, failure=code, reason=reason, steps=steps)
-            with holding(self.runner.kit.database, claim, **values) as connection:
+            values = ended(RunStatus.FAILED, now, failure=code, reason=reason, steps=self._steps)
+            with holding(self.kit.database, run, **values) as connection:
                 put_notices(connection, notices)
         except LeaseLost:
             return Ended(Outcome.FAILED, {}, "LEASE_LOST", str(LeaseLost.__doc__))
         except ToolkitError:
             self.log("The history could not be told; the next start notes how this run ended.", level="warning")
             for notice in notices:
-                if problem := self.notices.deliver(notice, UUID(int=0)):
+                if problem := self.runner.notices.deliver(notice, UUID(int=0)):
                     self.log(f"The notice by {notice.channel} could not be delivered: {problem}.", level="warning")
-        if part is not None:
+        if failed:
             with suppress(OSError):
                 shutil.rmtree(kept, ignore_errors=True)
-                part.rename(kept)
+                self._part.rename(kept)
         return Ended(Outcome.FAILED, {}, code, reason)
 
 

@@ -8,11 +8,9 @@ is still the holder. A start that finds a run whose holder died goes on after th
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
-from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
@@ -37,7 +35,7 @@ LEASE: Final = timedelta(seconds=60)  # the time without a renewal after which a
 RunRow = Row[Any]  # a run as the database holds it
 
 _NOW: Final = sa.func.clock_timestamp()
-_LEASED: Final = (job_runs.c.lease_until > _NOW).label("leased")
+_KEY: Final = ["job", "logical_date"]
 _DIED: Final = {
     "failure": "RUNNER_DIED",
     "reason": "The process that ran the job was killed, or its machine stopped.",
@@ -64,67 +62,54 @@ class Outcome(LabelledEnum):
     FAILED = "failed", "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The answer to a start, and the run as it was found; ``None`` where there never was one."""
-
-    outcome: Outcome
-    run: RunRow | None = None
-    holder: UUID | None = None
-
-
 def take_run(
     database: Database, job: Job, date: datetime, *, late: bool = False, lease: timedelta = LEASE
-) -> Claim:
-    """Take the run, unless it is done, held by a living process, or too late; ``late`` takes it all the same."""
-    holder, mine = new_id(), (job_runs.c.job == job.name) & (job_runs.c.logical_date == date)
+) -> tuple[Outcome, RunRow | None]:
+    """Take the run, unless it is done, held by a living process, or too late; ``late`` takes it all the same.
+
+    Returned is the run, too, as it is now; ``None`` where there never was one.
+    """
+    runs, held = job_runs.c, {"status": RunStatus.RUNNING, "holder": new_id(), "lease_until": _NOW + lease}
+    held |= {"started_by": signed_in_account(), "host": socket.gethostname()}
     with database.transaction() as connection:
         now = checked(connection, database.clock())
         in_time = late or now <= date + job.grace
         if in_time:
-            new = _new_run(job, date, RunStatus.RUNNING)
-            connection.execute(insert(job_runs).values(new).on_conflict_do_nothing())
-        run = connection.execute(sa.select(job_runs, _LEASED).where(mine).with_for_update()).one_or_none()
-        if run is not None and run.status == RunStatus.DONE:
-            return Claim(Outcome.DONE_BEFORE, run)
-        if run is not None and run.status == RunStatus.RUNNING and run.leased:
-            return Claim(Outcome.RUNNING, run)
-        if run is None or not in_time:
-            return Claim(Outcome.TOO_LATE, run)
-        who = {
-            "started_by": signed_in_account(),
-            "host": socket.gethostname(),
-            "started_at": run.started_at or now,
-        }
-        held = {"status": RunStatus.RUNNING, "holder": holder, "lease_until": _NOW + lease}
-        taken = {**who, **held, "starts": job_runs.c.starts + 1, "failure": None, "reason": None}
-        connection.execute(sa.update(job_runs).where(mine).values(taken))
-        return Claim(Outcome.TAKEN, run, holder)
+            new = insert(job_runs).values({**_new_run(job, date), **held, "starts": 1, "started_at": now})
+            again = {"failure": None, "reason": None, "starts": runs.starts + 1}
+            again |= {"started_at": sa.func.coalesce(runs.started_at, now)}
+            free = (runs.status != RunStatus.DONE) & sa.func.coalesce(runs.lease_until <= _NOW, True)
+            taking = new.on_conflict_do_update(index_elements=_KEY, set_=held | again, where=free)
+            if (run := connection.execute(taking.returning(job_runs)).one_or_none()) is not None:
+                return Outcome.TAKEN, run
+        known = sa.select(job_runs, (runs.lease_until > _NOW).label("leased"))
+        run = connection.execute(known.where(runs.job == job.name, runs.logical_date == date)).one_or_none()
+    if run is not None and run.status == RunStatus.DONE:
+        return Outcome.DONE_BEFORE, run
+    return Outcome.RUNNING if in_time or (run is not None and run.leased) else Outcome.TOO_LATE, run
 
 
-def _new_run(job: Job, date: datetime, status: RunStatus) -> dict[str, Any]:
-    row = {"id": new_id(), "job": job.name, "logical_date": date, "status": status}
-    return {**row, "starts": 0, "versions": {}, "steps": []}
+def _new_run(job: Job, date: datetime) -> dict[str, Any]:
+    return {"id": new_id(), "job": job.name, "logical_date": date, "starts": 0, "versions": {}, "steps": []}
 
 
 @contextmanager
-def holding(database: Database, claim: Claim, **values: Any) -> Iterator[Connection]:
-    """Change the row of a run that is ours, which it stays until the end of the block's transaction.
+def holding(database: Database, run: RunRow, **values: Any) -> Iterator[Connection]:
+    """Change the row of a run that we took, which stays ours until the end of the block's transaction.
 
     Raises:
         LeaseLost: it is not ours any more.
     """
-    assert claim.run is not None
-    ours = (job_runs.c.id == claim.run.id) & (job_runs.c.holder == claim.holder)
+    ours = (job_runs.c.id == run.id) & (job_runs.c.holder == run.holder)
     with database.transaction() as connection:
         if not connection.execute(sa.update(job_runs).where(ours).values(values)).rowcount:
             raise LeaseLost
         yield connection
 
 
-def renew_lease(database: Database, claim: Claim, lease: timedelta) -> None:
+def renew_lease(database: Database, run: RunRow, lease: timedelta) -> None:
     """Hold the run for another ``lease``; raises as ``holding`` does."""
-    with holding(database, claim, lease_until=_NOW + lease):
+    with holding(database, run, lease_until=_NOW + lease):
         pass
 
 
@@ -139,39 +124,32 @@ def watch_job(database: Database, job: Job, notices: NoticeSettings) -> tuple[li
     Returned are the dates that nobody started, and those whose run died. A job is watched from the moment at which
     it was first seen with its present schedule.
     """
-    runs = job_runs.c
+    runs, old = job_runs.c, job_schedules.c
     now = database.run(checked, database.clock())  # else days to come would be missed, and all files be old
     schedule = f"{job.schedule.expression} {job.schedule.zone.key}"
+    same = (old.schedule == schedule) & (old.watched_until <= now)
+    known = {"schedule": schedule, "watched_until": sa.case((same, old.watched_until), else_=now)}
     first = insert(job_schedules).values(job=job.name, schedule=schedule, watched_until=now)
-    old, new = job_schedules.c, first.excluded
-    same = (old.schedule == new.schedule) & (old.watched_until <= now)
-    since = sa.case((same, old.watched_until), else_=now)
-    watched = first.on_conflict_do_update(
-        index_elements=["job"], set_={"schedule": schedule, "watched_until": since}
-    )
+    watched = first.on_conflict_do_update(index_elements=["job"], set_=known).returning(old.watched_until)
+    newest = sa.select(sa.func.max(runs.logical_date)).where(runs.job == job.name, runs.logical_date <= now)
     with database.transaction() as connection:
-        accounted = connection.scalars(watched.returning(old.watched_until)).one()  # locked until the end
+        since = connection.scalars(watched).one()  # locked until the end
         # Dates before the newest run were looked at when it was started, whatever a clock that went back says.
-        newest = sa.select(sa.func.max(runs.logical_date)).where(runs.job == job.name, runs.logical_date <= now)
-        kept_since = now - timedelta(days=job.keep_days)  # the first start may have been by a clock of years ago
-        accounted = max(accounted, (connection.scalar(newest) or accounted) - job.grace, kept_since)
-        rows = [_new_run(job, each, RunStatus.MISSED) for each in job.schedule.between(accounted, now - job.grace)]
+        looked_at = (connection.scalar(newest) or since) - job.grace
+        since = max(since, looked_at, now - timedelta(days=job.keep_days))  # first seen by a clock of years ago
+        due = job.schedule.between(since, now - job.grace)
+        rows = [_new_run(job, each) | {"status": RunStatus.MISSED} for each in due]
         written = insert(job_runs).on_conflict_do_nothing().returning(runs.logical_date)
         missed = sorted(connection.scalars(written, rows)) if rows else []
-        until = sa.func.greatest(old.watched_until, now - job.grace)
-        connection.execute(sa.update(job_schedules).where(old.job == job.name).values(watched_until=until))
-        gone = sa.update(job_runs).where(
-            runs.job == job.name, runs.status == RunStatus.RUNNING, runs.lease_until <= _NOW
-        )
-        failed = ended(RunStatus.FAILED, now, **_DIED)
-        died = sorted(connection.scalars(gone.values(failed).returning(runs.logical_date)))
-        troubles: list[tuple[datetime, NoticeKind, dict[str, Any]]] = [
-            (each, NoticeKind.FAILED, {"code": _DIED["failure"]}) for each in died
-        ]
+        gone = (runs.job == job.name, runs.status == RunStatus.RUNNING, runs.lease_until <= _NOW)
+        failed = sa.update(job_runs).where(*gone).values(ended(RunStatus.FAILED, now, **_DIED))
+        died = sorted(connection.scalars(failed.returning(runs.logical_date)))
         if missed:
-            troubles.insert(0, (missed[-1], NoticeKind.MISSED, {"dates": [each.isoformat() for each in missed]}))
-        for date, kind, content in troubles:
-            put_notices(connection, notices.notices(job.name, date, kind, content))
+            dates = {"dates": [each.isoformat() for each in missed]}
+            put_notices(connection, notices.notices(job.name, missed[-1], NoticeKind.MISSED, dates))
+        for date in died:
+            code = {"code": _DIED["failure"]}
+            put_notices(connection, notices.notices(job.name, date, NoticeKind.FAILED, code))
     return missed, died
 
 
