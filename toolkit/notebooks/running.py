@@ -78,20 +78,21 @@ def run_notebook(
     out = _target(notebook, out)
     failed = out.with_name(f"{out.stem}.failed.ipynb")
     with PrivateFolder(out.parent) as scratch:
-        partial = scratch / out.name
+        draft = scratch / out.name
         try:
-            executed = _execute(notebook, partial, parameters, watch, progress_bar)
-            executed.metadata.papermill["output_path"] = str(out)
-            _write(executed, partial, environ)
-            partial.replace(out)
-            failed.unlink(missing_ok=True)
-        except NotebookFailed as error:
-            kept = _keep_failed(partial, failed, environ)
+            executed = _execute(notebook, parameters, watch, progress_bar)
+        except (NotebookFailed, SystemExit, KeyboardInterrupt) as error:  # the latter two by a signal
+            kept = ""
+            if watch.client is not None:
+                _cut_errors(watch.client.nb)
+                _write(watch.client.nb, draft, failed, environ)
+                kept = Message("\nWhat ran until then is in {}", failed)
+            if not isinstance(error, NotebookFailed):
+                raise
             message = Message("{} {}{}", notebook.name, error.message, kept)
             raise type(error)(message, cell_error=error.cell_error) from None
-        except (SystemExit, KeyboardInterrupt):  # a signal
-            _keep_failed(partial, failed, environ)
-            raise
+        _write(executed, draft, out, environ)
+        failed.unlink(missing_ok=True)
     return NotebookRun(out, watch.seconds, results_of(executed))
 
 
@@ -120,23 +121,14 @@ def _target(notebook: Path, out: Path | None) -> Path:
     return out
 
 
-def _keep_failed(partial: Path, failed: Path, environ: Mapping[str, str]) -> str:
-    try:
-        notebook = nbformat.read(partial, as_version=4)
-    except (FileNotFoundError, ValueError):  # nothing ran yet, or a second signal came while it was written
-        return ""
-    _cut_errors(notebook)
-    _write(notebook, partial, environ)
-    partial.replace(failed)
-    return Message("\nWhat ran until then is in {}", failed)
-
-
-def _write(notebook: nbformat.NotebookNode, path: Path, environ: Mapping[str, str]) -> None:
+def _write(notebook: nbformat.NotebookNode, draft: Path, path: Path, environ: Mapping[str, str]) -> None:
     """Write an executed notebook without the secrets of the environment, which a cell may have printed."""
+    notebook.metadata.papermill["output_path"] = str(path)
     text = nbformat.writes(notebook)
     for secret in secret_values(environ):
         text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "(a secret, left out)")
-    path.write_text(text, encoding="utf-8")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
 
 
 _KERNEL_START: Final = 60  # seconds that a kernel may take to start
@@ -216,9 +208,9 @@ papermill_engines.register("toolkit", _WholeRunEngine)
 
 
 def _execute(
-    notebook: Path, partial: Path, parameters: Mapping[str, Value], watch: Watch, progress_bar: bool
+    notebook: Path, parameters: Mapping[str, Value], watch: Watch, progress_bar: bool
 ) -> nbformat.NotebookNode:
-    """Run every cell; ``partial`` holds what ran so far, at any moment.
+    """Run every cell; the client of ``watch`` has the notebook as far as it ran.
 
     Raises:
         NotebookFailed: why it did not run to its end.
@@ -228,8 +220,8 @@ def _execute(
     try:
         with stop_signals_handled(watch.stop):
             executed: nbformat.NotebookNode = papermill.execute_notebook(
-                _literally(notebook),
-                _literally(partial),
+                str(notebook).replace("{", "{{").replace("}", "}}"),  # papermill fills in what stands in braces
+                None,
                 parameters,
                 engine_name="toolkit",
                 progress_bar=progress_bar,
@@ -275,11 +267,6 @@ def _failure(error: Exception, watch: Watch) -> NotebookFailed:
         case RuntimeError() if str(error).startswith("Kernel"):  # it died or stood still at its start
             return KernelDied("has a kernel that did not start.")
     return NotebookFailed("could not be run: {}", error)
-
-
-def _literally(path: Path) -> str:
-    """Return the path as papermill takes it: it would fill in what stands between braces."""
-    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 _OURS: Final = {
