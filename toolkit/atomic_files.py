@@ -115,6 +115,18 @@ def sync(file: Path) -> None:
         os.close(descriptor)
 
 
+def make_once(path: Path, content: bytes) -> None:
+    """Make a file of its owner's only, whole, unless it is there: another process may be first."""
+    if not path.exists():
+        with PrivateFolder(path.parent) as folder:
+            draft = folder / path.name
+            draft.touch(_OWNER_ONLY)
+            draft.write_bytes(content)
+            sync(draft)  # else a power failure may leave its name and not its content
+            with suppress(FileExistsError):
+                path.hardlink_to(draft)
+
+
 def _remove_leftovers(parent: Path) -> None:
     for leftover in parent.glob(f"{_PREFIX}*"):
         try:

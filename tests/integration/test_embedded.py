@@ -21,9 +21,9 @@ from tests.conftest import client_of
 from tests.integration.conftest import processes_of
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit import embedded
+from toolkit.atomic_files import make_once
 from toolkit.database import schema
 from toolkit.embedded import object_server, postgres
-from toolkit.embedded.servers import make_once
 from toolkit.errors import BucketError, EmbeddedServiceError
 
 NOBODY = 65534

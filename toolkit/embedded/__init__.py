@@ -17,8 +17,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from toolkit.atomic_files import make_once
 from toolkit.embedded import object_server, postgres
-from toolkit.embedded.servers import Account, EmbeddedServer, Running, explained, launch, make_once, serving
+from toolkit.embedded.servers import Account, EmbeddedServer, Running, explained, launch, serving
 from toolkit.errors import EmbeddedServiceError
 from toolkit.extras import require
 from toolkit.settings import AwsSettings

@@ -8,7 +8,6 @@ import errno
 import fcntl
 import os
 import pwd
-import secrets
 import shutil
 import signal
 import stat
@@ -356,22 +355,6 @@ def prepare(home: Path) -> None:
             wanted &= ~stat.S_IWOTH
         if wanted != mode:
             home.chmod(stat.S_IMODE(wanted))
-
-
-def make_once(path: Path, content: bytes) -> None:
-    """Make a file of its owner's only, whole, unless it is there: another process may be first."""
-    if path.exists():
-        return
-    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())  # else a power failure may leave its name and not its content
-        with suppress(FileExistsError):
-            path.hardlink_to(draft)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from toolkit import embedded
-from toolkit.atomic_files import PrivateFolder, atomic_file
+from toolkit.atomic_files import PrivateFolder, atomic_file, make_once
 from toolkit.contract.deadlines import Clock, Deadlines, wall_clock
 from toolkit.contract.events import CustodyEvent, LogKeys
 from toolkit.database import schema
@@ -25,7 +25,6 @@ from toolkit.database.belonging import check_service, identities_of, notice_rest
 from toolkit.database.connection import Database, among
 from toolkit.database.service import Service, clients, load_service
 from toolkit.database.tables import audit_runs
-from toolkit.embedded.servers import make_once
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, NoAudit, SettingsError, ToolkitError
 from toolkit.extras import require
 from toolkit.kit.process import id_from, signed_in_account
@@ -147,7 +146,6 @@ class Services:
             return LogKeys(self.settings.log_keys)
         path = self.settings.home / _LOG_KEYS
         if self.settings.database_url is None:
-            path.parent.mkdir(parents=True, exist_ok=True)
             make_once(path, f"{secrets.token_hex(32)}\n".encode())
         with suppress(FileNotFoundError):
             return LogKeys(tuple(path.read_text("ascii").split()))
