@@ -45,41 +45,94 @@ _FILE_NAMES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SampleFile:
-    """One piece of evidence of a sample sale, with its name and its bytes.
+PARTNER_FILES: Final = Path("partner", "files")
+"""Where, in the folder, the files are that a partner's own software sends."""
 
-    ``written`` are those that somebody with the keys of the bucket writes.
-    """
-
-    sale_id: str
-    name: str
-    attempt: Attempt
-    content: bytes
-    written: bytes
-
-    @property
-    def place(self) -> Path:
-        """The place of the file in the folder of the sample."""
-        return Path(PARTNER_FILES if self.attempt.by_partner else "files", self.sale_id, self.name)
+_MEDIA_TYPE: Final = {FileKind.PDF: "application/pdf", FileKind.AUDIO: "audio/mpeg"}
 
 
 @dataclass(frozen=True, slots=True)
 class SampleSale:
     """One sale of the sample, with the story that it tells."""
 
-    id: str
+    number: int
     scenario: Scenario
-    utility_group: str
     partner: str
     created_at: datetime
     client: Person | None
-    files: tuple[SampleFile, ...]
+
+    @property
+    def id(self) -> str:
+        """The id of the sale."""
+        return f"V-2026-{self.number:05d}"
 
     def partner_on(self, day: int) -> str:
         """Return the partner of the sale on a day."""
         moves = self.scenario.has("other partner", day)
         return _PARTNERS[_PARTNERS.index(self.partner) - 1] if moves else self.partner
+
+    def row(self, client_ids: Mapping[str, object], day: int) -> dict[str, object]:
+        """Return its row in the file of the sales on a day."""
+        story, groups = self.scenario, list(UtilityGroup)
+        client = None if story.has("no client", day) else self.client
+        completed_at = ""
+        if story.marked is not None and story.marked >= day:
+            completed_at = (self.created_at + timedelta(days=story.sold - story.marked)).isoformat()
+        return {
+            "saleId": self.id,
+            "clientId": client_ids.get(client["external_id"], "") if client else "",
+            "utilityGroup": "E" if story.has("group E", day) else groups[self.number % len(groups)],
+            "isClientFinancialResponsible": "false" if story.has("other payer", day) else "true",
+            "createdAt": self.created_at.isoformat(),
+            "partner": self.partner_on(day),
+            "completedAt": completed_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFile:
+    """One piece of evidence of a sample sale, the first of its type or a later ``sheet``."""
+
+    sale: SampleSale
+    attempt: Attempt
+    sheet: int
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        name = Path(_FILE_NAMES[self.attempt.evidence_type])
+        return str(name.with_stem(f"{name.stem}-{self.sheet}") if self.sheet > 1 else name)
+
+    @property
+    def place(self) -> Path:
+        """The place of the file in the folder of the sample."""
+        return Path(PARTNER_FILES if self.attempt.by_partner else "files", self.sale.id, self.name)
+
+    @property
+    def request(self) -> dict[str, str]:
+        """The row that requests its upload, under the names of the contract."""
+        evidence_type = self.attempt.evidence_type
+        media_type = _MEDIA_TYPE[KIND_OF[evidence_type]]
+        about = {"saleId": self.sale.id, "fileName": self.name, "fileFormat": media_type}
+        return {**about, "type": media_type, "evidenceType": str(evidence_type)}
+
+    def content(self, *, anew: bool = False) -> bytes:
+        """Return its bytes; ``anew`` those that somebody with the keys of the bucket writes in their place."""
+        kind, evidence_type, sale = self.attempt.content, self.attempt.evidence_type, self.sale
+        sheet = f"{self.sheet} (nova)" if anew else str(self.sheet)
+        if kind == "empty":
+            return b""
+        if KIND_OF[evidence_type] is FileKind.AUDIO:
+            names = evidence_files.RECORDINGS[evidence_type]
+            mark = f"{sale.id} {evidence_type} {sheet}"
+            return evidence_files.recording(kind, names[sale.number % len(names)], mark)
+        holder = f"{sale.client['first_name']} {sale.client['last_name']}" if sale.client else "(sem cadastro)"
+        lines = [
+            f"Venda {sale.id}, folha {sheet}",
+            f"Contratante: {holder}",
+            "Documento de amostra, sem valor. Pessoa fictícia.",
+        ]
+        return evidence_files.document(kind, language("pt-BR").text(evidence_type.text), lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +146,13 @@ class Samples:
     @property
     def files(self) -> list[SampleFile]:
         """All files, those included that are never sent."""
-        return [file for sale in self.sales for file in sale.files]
-
-    @property
-    def manifest(self) -> list[SampleFile]:
-        """The files that an analyst asks for."""
-        lapsed = EvidenceState.EXPIRED
-        return [each for each in self.files if not each.attempt.by_partner and each.attempt.state is not lapsed]
+        found = []
+        for sale in self.sales:
+            seen = Counter[EvidenceType]()
+            for attempt in sale.scenario.attempts:
+                seen[attempt.evidence_type] += 1
+                found.append(SampleFile(sale, attempt, seen[attempt.evidence_type]))
+        return found
 
     def moment(self, day: int) -> datetime:
         """Return the end of the day that is so many days before the end."""
@@ -132,55 +185,10 @@ def _make_sales(buyers: Sequence[Person], end: datetime) -> Iterable[SampleSale]
     stories = [*SCENARIOS, *(each.earlier(random.randint(0, DAYS.index(each.sold))) for each in common)]
     random.shuffle(stories)
     stories.sort(key=lambda story: -story.sold)
-    groups = list(UtilityGroup)
     for number, scenario in enumerate(stories, start=1):
-        sale_id = f"V-2026-{number:05d}"
-        age = timedelta(days=scenario.sold, minutes=random.randrange(60, 600))
+        created_at = end - timedelta(days=scenario.sold, minutes=random.randrange(60, 600))
         client = None if scenario.traits.get("no client") == FOR_EVER else random.choice(buyers)
-        yield SampleSale(
-            id=sale_id,
-            scenario=scenario,
-            utility_group=groups[number % len(groups)],
-            partner=random.choice(_PARTNERS),
-            created_at=end - age,
-            client=client,
-            files=tuple(_make_files(sale_id, scenario, client, number)),
-        )
-
-
-def _make_files(sale_id: str, scenario: Scenario, client: Person | None, number: int) -> Iterable[SampleFile]:
-    seen: Counter[EvidenceType] = Counter()
-    for attempt in scenario.attempts:
-        seen[attempt.evidence_type] += 1
-        sheet, name = seen[attempt.evidence_type], Path(_FILE_NAMES[attempt.evidence_type])
-        if sheet > 1:
-            name = name.with_stem(f"{name.stem}-{sheet}")
-        content = written = _content(attempt, sale_id, client, str(sheet), number)
-        if "written" in attempt.deeds:
-            written = _content(attempt, sale_id, client, f"{sheet} (nova)", number)
-        yield SampleFile(sale_id, str(name), attempt, content, written)
-
-
-def _content(attempt: Attempt, sale_id: str, client: Person | None, sheet: str, number: int) -> bytes:
-    if attempt.content == "empty":
-        return b""
-    if KIND_OF[attempt.evidence_type] is FileKind.AUDIO:
-        names = evidence_files.RECORDINGS[attempt.evidence_type]
-        mark = f"{sale_id} {attempt.evidence_type} {sheet}"
-        return evidence_files.recording(attempt.content, names[number % len(names)], mark)
-    holder = f"{client['first_name']} {client['last_name']}" if client else "(sem cadastro)"
-    lines = [
-        f"Venda {sale_id}, folha {sheet}",
-        f"Contratante: {holder}",
-        "Documento de amostra, sem valor. Pessoa fictícia.",
-    ]
-    return evidence_files.document(attempt.content, language("pt-BR").text(attempt.evidence_type.text), lines)
-
-
-PARTNER_FILES: Final = Path("partner", "files")
-"""Where, in the folder, the files are that a partner's own software sends."""
-
-_MEDIA_TYPE: Final = {FileKind.PDF: "application/pdf", FileKind.AUDIO: "audio/mpeg"}
+        yield SampleSale(number, scenario, random.choice(_PARTNERS), created_at, client)
 
 
 def write_samples(samples: Samples, out: Path) -> None:
@@ -189,13 +197,15 @@ def write_samples(samples: Samples, out: Path) -> None:
     for name in _CLIENT_FILES:
         shutil.copyfile(_SPREADSHEETS / name, out / name)
     write_sales(samples.sales, out / "sales.csv", {})
-    _write_csv(out / "manifest.csv", [manifest_row(file) for file in samples.manifest])
-    for file in samples.files:
+    files, lapsed = samples.files, EvidenceState.EXPIRED
+    asked = [each for each in files if not each.attempt.by_partner and each.attempt.state is not lapsed]
+    _write_csv(out / "manifest.csv", [each.request for each in asked])
+    for file in files:
         attempt = file.attempt
         if attempt.has_record and (attempt.by_partner or attempt.state is EvidenceState.COUNTED):
             path = out / file.place
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(file.content)
+            path.write_bytes(file.content())
 
 
 def write_sales(
@@ -205,37 +215,7 @@ def write_sales(
 
     ``client_ids`` maps a client's ``externalId`` to the id from its registration.
     """
-    _write_csv(path, [_row(sale, client_ids, day) for sale in sales if sale.scenario.sold >= day])
-
-
-def _row(sale: SampleSale, client_ids: Mapping[str, object], day: int) -> dict[str, object]:
-    story = sale.scenario
-    client = None if story.has("no client", day) else sale.client
-    completed_at = ""
-    if story.marked is not None and story.marked >= day:
-        completed_at = (sale.created_at + timedelta(days=story.sold - story.marked)).isoformat()
-    return {
-        "saleId": sale.id,
-        "clientId": client_ids.get(client["external_id"], "") if client else "",
-        "utilityGroup": "E" if story.has("group E", day) else sale.utility_group,
-        "isClientFinancialResponsible": "false" if story.has("other payer", day) else "true",
-        "createdAt": sale.created_at.isoformat(),
-        "partner": sale.partner_on(day),
-        "completedAt": completed_at,
-    }
-
-
-def manifest_row(file: SampleFile) -> dict[str, str]:
-    """Return the row that requests this file's upload, under the names of the contract."""
-    attempt = file.attempt
-    media_type = _MEDIA_TYPE[KIND_OF[attempt.evidence_type]]
-    return {
-        "saleId": file.sale_id,
-        "fileName": file.name,
-        "fileFormat": media_type,
-        "type": media_type,
-        "evidenceType": str(attempt.evidence_type),
-    }
+    _write_csv(path, [sale.row(client_ids, day) for sale in sales if sale.scenario.sold >= day])
 
 
 def _write_csv(path: Path, rows: Sequence[object]) -> None:

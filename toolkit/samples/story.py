@@ -33,7 +33,7 @@ from toolkit.intake.sales import load_sales
 from toolkit.kit.connection import Kit
 from toolkit.log.sealing import seal_events
 from toolkit.partner import post_file
-from toolkit.samples.dataset import SampleFile, Samples, manifest_row, write_sales
+from toolkit.samples.dataset import SampleFile, Samples, write_sales
 from toolkit.samples.scenarios import DAYS, WAIVERS
 
 PARTNER: Final = "partner-software"
@@ -91,9 +91,8 @@ class Telling:
         asked = [file for file in self.samples.files if file.attempt.day == day and file.attempt.has_record]
         others = [file for file in asked if not file.attempt.by_manifest]
         new = [file for file in others if _name(file) not in known]
-        partners = {sale.id: sale.partner_on(day) for sale in self.samples.sales}
         with ThreadPoolExecutor(_SENDERS) as threads:
-            for _ in threads.map(lambda file: self._send(file, partners[file.sale_id]), new):
+            for _ in threads.map(lambda file: self._send(file, file.sale.partner_on(day)), new):
                 pass
         self._go_past_the_toolkit(day)
         self._withdraw(day)
@@ -109,8 +108,8 @@ class Telling:
 
     def _send(self, file: SampleFile, partner: str) -> None:
         """Ask for credentials on that day, and send the file if it is sent; its form is one of today."""
-        access, row = PartnerAccess(PARTNER, partner, UnassignedSales.NONE, _OPEN_FORMS), manifest_row(file)
-        asked = request_upload(self.database, self.kit.bucket, file.sale_id, row, access, _LIMITS)
+        access = PartnerAccess(PARTNER, partner, UnassignedSales.NONE, _OPEN_FORMS)
+        asked = request_upload(self.database, self.kit.bucket, file.sale.id, file.request, access, _LIMITS)
         if not file.attempt.is_sent:
             return
         until = datetime.now(UTC) + timedelta(seconds=_LIMITS.ttl_seconds)
@@ -122,7 +121,7 @@ class Telling:
         for file in self.samples.files:
             if file.attempt.written == day:
                 draft = self.folder / "draft"
-                draft.write_bytes(file.written)
+                draft.write_bytes(file.content(anew="written" in file.attempt.deeds))
                 page = file.attempt.content == "page"
                 self.store.put(self._key(file), draft, media_type="text/html" if page else DEFAULT_TYPE)
             if file.attempt.deeds.get("deleted") == day:
@@ -130,10 +129,10 @@ class Telling:
 
     def _key(self, file: SampleFile) -> str:
         if file.attempt.content == "outside":
-            return f"recordings/{file.sale_id}/{file.name}"
+            return f"recordings/{file.sale.id}/{file.name}"
         if file.attempt.content == "stray":
             requested_at = self.samples.moment(file.attempt.day)
-            return object_key(uuid5(NAMESPACE_URL, file.sale_id), file.name, requested_at)
+            return object_key(uuid5(NAMESPACE_URL, file.sale.id), file.name, requested_at)
         return str(self._records()[_name(file)].object_key)
 
     def _withdraw(self, day: int) -> None:
@@ -190,4 +189,4 @@ def _standing(moment: datetime) -> Clock:
 
 
 def _name(file: SampleFile) -> tuple[str, str, str]:
-    return file.sale_id, file.name, str(file.attempt.evidence_type)
+    return file.sale.id, file.name, str(file.attempt.evidence_type)
