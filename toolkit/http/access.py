@@ -8,10 +8,11 @@ from collections.abc import Container
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import quote
 
-from fastapi import Depends
+from fastapi import Depends, Path
+from pydantic import Field, PlainValidator
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -19,14 +20,14 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from throttled import MemoryStore, RateLimiterType, Throttled, rate_limiter
 
-from toolkit.contract.fields import REQUIRED
+from toolkit.contract import fields
 from toolkit.contract.people import PartnerAccess, TokenScope
-from toolkit.errors import DatabaseUnavailable, InvalidField, InvalidFields
+from toolkit.errors import DatabaseUnavailable, InvalidField
 from toolkit.evidence.access import Revocations, is_revoked
 from toolkit.http.answers import failure, invalid, retry_later
 from toolkit.http.backend import Watched
 from toolkit.http.tokens import Bearer, InvalidToken, TokenChecks
-from toolkit.settings import Quotas, Settings
+from toolkit.settings import Quotas
 
 TOKENS_KEPT: Final = 1000
 """Verified tokens to keep: a partner sends the same one many times, and only its expiry is checked again."""
@@ -43,29 +44,36 @@ _HOST: Final = re.compile(r"([A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(:[
 
 
 def needs(purpose: TokenScope) -> Any:
-    """Return the dependency that gives the bearer of a token that may be used for ``purpose``, else 403."""
+    """Return the dependency that gives what a token may be used for ``purpose`` within, else 403."""
 
-    async def bearer(request: Request) -> Bearer:
-        found: Bearer = request.state.bearer
-        if purpose not in found.scopes:
+    async def access(request: Request) -> PartnerAccess:
+        if purpose not in request.state.scopes:
             raise HTTPException(403)
+        found: PartnerAccess = request.state.access
         return found
 
-    return Depends(bearer)
+    return Depends(access)
 
 
-def access_of(bearer: Bearer, settings: Settings) -> PartnerAccess:
-    """Return what the bearer of a token is bound by; without a partner in it, its subject is the partner."""
-    named = bearer.subject, bearer.partner or bearer.subject
-    return PartnerAccess(*named, settings.unassigned_sales, settings.quotas.open_forms)
+Asking = Annotated[PartnerAccess, needs(TokenScope.REQUEST_EVIDENCE)]
+"""The partner that asks about its sales, and what it is bound by."""
 
 
-async def sale_id_of(request: Request) -> str:
-    """Return the sale id in the path."""
-    sale_id: str = request.path_params["saleId"]
+def _given(sale_id: str) -> str:
     if not sale_id:
-        raise InvalidFields([InvalidField("saleId", REQUIRED)])
+        raise fields.invalid(fields.REQUIRED)
     return sale_id
+
+
+SaleIdInPath = Annotated[
+    str,
+    PlainValidator(_given, json_schema_input_type=Annotated[str, Field(min_length=1)]),
+    Path(
+        alias="saleId",
+        description="The sale id returned when the sale was created, percent-encoded.",
+        examples=["VND-2026-0001"],
+    ),
+]
 
 
 @dataclass
@@ -107,8 +115,12 @@ class AccessControl:
         except DatabaseUnavailable as error:
             state["reason"] = type(error).__name__
             return failure(503)
-        state["subject"], state["bearer"] = bearer.subject, bearer
-        wait = self.limits.request(bearer.subject)
+        subject, settings = bearer.subject, self.checks.settings
+        # Without a partner in the token, its subject is the partner.
+        named = subject, bearer.partner or subject
+        state["access"] = PartnerAccess(*named, settings.unassigned_sales, settings.quotas.open_forms)
+        state["subject"], state["scopes"] = subject, bearer.scopes
+        wait = self.limits.request(subject)
         return retry_later(wait) if wait else None
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from pydantic import Field
-from starlette.responses import Response
+from starlette.responses import JSONResponse
 
 from toolkit.contract.resources import AnswerBody
 from toolkit.errors import InvalidField
@@ -108,35 +108,24 @@ PROBLEMS: Final = {
 }
 
 
-def answer(status: int, body: AnswerBody, headers: Mapping[str, str] | None = None) -> Response:
-    """Return the response that carries ``body``."""
-    return Response(
-        body.model_dump_json(by_alias=True),
-        status,
-        {**EVERYWHERE, **(headers or {})},
-        media_type="application/json",
-    )
-
-
-def failure(status: int, message: str | None = None, headers: Mapping[str, str] | None = None) -> Response:
-    """Return the table's answer with this status, or with a ``message`` and ``headers`` of its own."""
+def failure(
+    status: int, message: str | None = None, headers: Mapping[str, str] | None = None, **more: Any
+) -> JSONResponse:
+    """Return the table's answer with this status; ``message``, ``headers`` and ``more`` fields are of its own."""
     problem = PROBLEMS[status]
-    text = message or problem.message
-    body = Unauthorized(message=text) if problem.body is Unauthorized else ErrorBody(message=text, code=status)
-    return answer(status, body, {**problem.headers, **(headers or {})})
+    body = {"message": message or problem.message} | ({} if problem.body is Unauthorized else {"code": status})
+    return JSONResponse(body | more, status, {**problem.headers, **(headers or {})})
 
 
-def retry_later(seconds: float) -> Response:
+def retry_later(seconds: float) -> JSONResponse:
     """Return the table's 429, with the whole seconds after which the caller may send again."""
     return failure(429, headers={"Retry-After": str(max(math.ceil(seconds), 1))})
 
 
-def invalid(fields: Iterable[InvalidField], message: str | None = None) -> Response:
+def invalid(fields: Iterable[InvalidField], message: str | None = None) -> JSONResponse:
     """Return the contract's 400; ``message`` where the contract has a case of its own for it."""
-    errors = [InvalidFieldError(field=item.field, message=item.message) for item in fields]
-    return answer(
-        400, InvalidBody(message=message or PROBLEMS[400].message, code=400, invalid_fields_errors=errors)
-    )
+    errors = [{"field": each.field, "message": each.message} for each in fields]
+    return failure(400, message, invalidFieldsErrors=errors)
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:

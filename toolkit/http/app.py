@@ -7,7 +7,9 @@ from typing import Annotated, Any, Final, NoReturn
 from urllib.parse import unquote
 from uuid import UUID
 
-from fastapi import Depends, FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Path, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BeforeValidator
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
@@ -15,7 +17,7 @@ from starlette.routing import Match
 
 from toolkit.audit.partners import keep_answer
 from toolkit.contract.evidence import EvidenceRequest
-from toolkit.contract.fields import REQUIRED, parse
+from toolkit.contract.fields import REQUIRED, parse, reason_of
 from toolkit.contract.people import TokenScope
 from toolkit.contract.resources import Client, FindingAnswer, RegisteredClient, UploadCredentials
 from toolkit.errors import (
@@ -37,12 +39,9 @@ from toolkit.errors import (
 )
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.http import documents
-from toolkit.http.access import AccessControl, RateLimits, access_of, needs, sale_id_of
+from toolkit.http.access import AccessControl, Asking, RateLimits, SaleIdInPath, needs
 from toolkit.http.answers import (
-    EVERYWHERE,
-    PROBLEMS,
     AnswerKept,
-    answer,
     documented,
     failure,
     invalid,
@@ -51,7 +50,7 @@ from toolkit.http.answers import (
 from toolkit.http.backend import Backend, Busy, Workers
 from toolkit.http.logs import RequestLog
 from toolkit.http.reading import add_reading
-from toolkit.http.tokens import Bearer, TokenChecks
+from toolkit.http.tokens import TokenChecks
 from toolkit.intake.registration import register_client
 
 THREADS: Final = 8  # operations at the same time, each with a connection of the database pool
@@ -76,6 +75,20 @@ class _EncodedSegment(Convertor[str]):
 register_url_convertor("encoded", _EncodedSegment())
 
 
+def _finding_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise FindingNotFound from None
+
+
+FindingIdInPath = Annotated[
+    UUID,
+    BeforeValidator(_finding_id),
+    Path(alias="findingId", description="The id of a finding of `GET /findings`."),
+]
+
+
 def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
     """Return the contract's HTTP interface over ``backend``, for bearers of tokens that pass ``checks``."""
     app = FastAPI(
@@ -87,7 +100,9 @@ def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         responses=documented(400, 401, 403, 429, 500, 503),
-        exception_handlers=dict.fromkeys((ToolkitError, Busy, HTTPException), _answer_error),
+        exception_handlers=dict.fromkeys(
+            (ToolkitError, Busy, HTTPException, RequestValidationError), _answer_error
+        ),
     )
     # Two, so that an object for which the bucket does not answer holds no registration.
     workers, readers = (Workers(threads=THREADS, waiting=WAITING, seconds=OPERATION_SECONDS) for _ in range(2))
@@ -153,9 +168,10 @@ def _parse(body: bytes) -> dict[str, Any]:
     if not body.strip():
         _refuse(REQUIRED)
     try:
-        # No field of the contract is a number: as floats, integers of any length cost nothing.
+        # No field of the contract is a number: as floats, integers of any length cost nothing. NaN and Infinity
+        # are not JSON: int takes neither.
         value = json.loads(
-            body.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_no_constant, parse_int=float
+            body.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=int, parse_int=float
         )
     except UnicodeDecodeError:
         _refuse("Must be UTF-8")
@@ -175,10 +191,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _refuse(reason: str, field: str = _BODY) -> NoReturn:
     raise InvalidFields([InvalidField(field, reason)])
 
@@ -187,104 +199,73 @@ _Body = Annotated[dict[str, Any], Depends(read_object)]
 
 
 def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
-    settings = backend.settings
-    limits = UploadLimits(settings.upload_ttl, settings.upload_max_bytes)
+    limits = UploadLimits(backend.settings.upload_ttl, backend.settings.upload_max_bytes)
 
     @app.post(
         "/clients",
         operation_id="registerClient",
         summary="Register a client",
-        response_model=RegisteredClient,
+        dependencies=[needs(TokenScope.REGISTER_CLIENTS)],
         responses=documented(408, 409, 413, 501),
         openapi_extra=documents.request_body(Client, client=documents.CLIENT_EXAMPLE),
     )
-    async def register(
-        bearer: Annotated[Bearer, needs(TokenScope.REGISTER_CLIENTS)],  # noqa: ARG001  # it is only demanded
-        body: _Body,
-    ) -> Response:
-        done = await workers.run(lambda: register_client(backend.database, body))
-        return answer(200, done)
+    async def register(body: _Body) -> RegisteredClient:
+        return await workers.run(lambda: register_client(backend.database, body))
 
     @app.put(
         "/sales/{saleId:encoded}/evidences",
         operation_id="requestUploadCredentials",
         summary="Request credentials for the upload of one evidence file",
         description="Stores an evidence record each time, with its own object in the bucket.",
-        response_model=UploadCredentials,
         responses=documented(404, 408, 409, 413, 501),
-        openapi_extra={
-            "parameters": [documents.SALE_ID],
-            **documents.request_body(
-                EvidenceRequest, document=documents.DOCUMENT_EXAMPLE, recording=documents.RECORDING_EXAMPLE
-            ),
-        },
+        openapi_extra=documents.request_body(
+            EvidenceRequest, document=documents.DOCUMENT_EXAMPLE, recording=documents.RECORDING_EXAMPLE
+        ),
     )
-    async def request_credentials(
-        bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)],
-        sale_id: Annotated[str, Depends(sale_id_of)],
-        body: _Body,
-    ) -> Response:
-        access = access_of(bearer, settings)
-        issued = await workers.run(
+    async def request_credentials(sale_id: SaleIdInPath, access: Asking, body: _Body) -> UploadCredentials:
+        return await workers.run(
             lambda: request_upload(backend.database, backend.bucket, sale_id, body, access, limits)
         )
-        return answer(200, issued)
 
     @app.post(
         "/findings/{findingId:encoded}/answers",
         operation_id="answerFinding",
         summary="Answer a finding about a sale of the partner",
         description="The answer is kept beside the finding and changes no verdict.",
-        response_model=AnswerKept,
         responses=documented(404, 408, 413),
-        openapi_extra={
-            "parameters": [documents.FINDING_ID],
-            **documents.request_body(FindingAnswer, willCome=documents.ANSWER_EXAMPLE),
-        },
+        openapi_extra=documents.request_body(FindingAnswer, willCome=documents.ANSWER_EXAMPLE),
     )
-    async def answer_finding(
-        bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)], request: Request, body: _Body
-    ) -> Response:
+    async def answer_finding(finding_id: FindingIdInPath, access: Asking, body: _Body) -> AnswerKept:
         said = parse(FindingAnswer, body)
-        try:
-            finding_id = UUID(request.path_params["findingId"])
-        except ValueError:
-            raise FindingNotFound from None
+        who = {"partner": access.partner, "answered_by": access.subject}
         kept = await workers.run(
-            lambda: keep_answer(
-                backend.database,
-                backend.newest_audit(),
-                finding_id,
-                said,
-                partner=access_of(bearer, settings).partner,
-                answered_by=bearer.subject,
-            )
+            lambda: keep_answer(backend.database, backend.newest_audit(), finding_id, said, **who)
         )
-        return answer(200, AnswerKept(id=kept, finding_id=finding_id))
+        return AnswerKept(id=kept, finding_id=finding_id)
 
 
 def _add_probes(app: FastAPI, backend: Backend) -> None:
     """Add the probes of a supervisor; they wait for nothing, so that load does not hide an outage."""
 
     @app.get("/health", include_in_schema=False)
-    async def health() -> Response:
-        return JSONResponse({"status": "ok"}, headers=EVERYWHERE)
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
 
     @app.get("/ready", include_in_schema=False)
     async def ready(request: Request) -> Response:
         errors = {"database": backend.database_watch.error, "bucket": backend.bucket_watch.error}
-        services = {name: "unavailable" if error else "ok" for name, error in errors.items()}
+        services: dict[str, Any] = {name: "unavailable" if error else "ok" for name, error in errors.items()}
         if not any(errors.values()):
-            return JSONResponse({"status": "ready", **services}, headers=EVERYWHERE)
+            return JSONResponse({"status": "ready", **services})
         request.state.reason = ", ".join(type(error).__name__ for error in errors.values() if error)
-        away = PROBLEMS[503]
-        body = {"message": away.message, "code": 503, **services}
-        return JSONResponse(body, 503, {**EVERYWHERE, **away.headers})
+        return failure(503, **services)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
     """Answer an expected error, and raise any other again: ``RequestLog`` answers it with 500."""
     match error:
+        case RequestValidationError():
+            return invalid(InvalidField(each["loc"][1], reason_of(each)) for each in error.errors())
         case InvalidFields():
             return invalid(error.invalid, error.summary)
         case SaleNotFound():

@@ -24,7 +24,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolkit.errors import InvalidField, ToolkitError
-from toolkit.http.answers import failure, invalid
+from toolkit.http.answers import EVERYWHERE, failure, invalid
 
 _PACKAGE: Final = Path(__file__).parents[1]
 
@@ -45,7 +45,7 @@ REST_SECONDS: Final = 2
 
 
 class RequestLog:
-    """Gives each request an id, answers 500 where nothing else did, and writes its line."""
+    """Gives each request an id, answers 500 where nothing else did, adds usual headers, and writes its line."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -72,7 +72,9 @@ class RequestLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+                answered = MutableHeaders(scope=message)
+                for name, value in {**EVERYWHERE, REQUEST_ID: request_id}.items():
+                    answered.setdefault(name, value)
                 if not read_whole and status != 408 and "expect" not in headers:
                     await _read_rest()
             await send(message)

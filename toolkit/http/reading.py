@@ -5,28 +5,24 @@ These are additions to the contract, under its tokens, limits and errors.
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from fastapi import Depends, FastAPI, Request, Response
+from fastapi import FastAPI, Query, Request, Response
 from pydantic import AwareDatetime, ConfigDict, Field
 
 from toolkit.audit.partners import findings_page
 from toolkit.contract.codes import Severity
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.fields import Birthdate, RequestModel, parse
+from toolkit.contract.fields import Birthdate, RequestModel
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status
-from toolkit.contract.people import TokenScope
 from toolkit.contract.resources import AnswerBody
 from toolkit.errors import InvalidField, InvalidFields
 from toolkit.evidence.gate import EvidenceOfType, sale_gate
-from toolkit.http.access import access_of, needs, sale_id_of
-from toolkit.http.answers import EVERYWHERE, answer, documented
+from toolkit.http.access import Asking, SaleIdInPath
+from toolkit.http.answers import documented
 from toolkit.http.backend import Backend, Workers
-from toolkit.http.documents import REF, SALE_ID
-from toolkit.http.tokens import Bearer
 
 PAGE_MAX: Final = 500  # findings on a page
 
@@ -102,7 +98,7 @@ class PartnerFindings(AnswerBody):
 class FindingsQuery(RequestModel):
     """The parameters of ``GET /findings``; one that is not known is refused, as it would find other rows."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", populate_by_name=False)
 
     status: FindingStatus | None = Field(
         None, description="Only findings of this status; `open` also finds those that are back (`reopened`)."
@@ -114,43 +110,26 @@ class FindingsQuery(RequestModel):
     limit: int = Field(100, ge=1, le=PAGE_MAX, description="Findings on the page.")
 
 
-_PARAMETERS: Final = [
-    {"name": name, "in": "query", "description": of.pop("description"), "schema": of.get("anyOf", [of])[0]}
-    for name, of in FindingsQuery.model_json_schema(ref_template=REF)["properties"].items()
-]
-
-
 def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
     """Add the endpoints by which a partner reads what is known of its sales."""
-    settings = backend.settings
 
-    def about_sale(body: type[AnswerBody]) -> Callable[..., Awaitable[Response]]:
-        async def tell(
-            bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)],
-            sale_id: Annotated[str, Depends(sale_id_of)],
-        ) -> Response:
-            access = access_of(bearer, settings)
-            gate = await workers.run(lambda: sale_gate(backend.database, backend.bucket, sale_id, access))
-            return answer(200, body.model_validate(gate))
-
-        return tell
-
-    shared: Final[dict[str, Any]] = {"responses": documented(404), "openapi_extra": {"parameters": [SALE_ID]}}
-    app.get(
+    @app.get(
         "/sales/{saleId:encoded}/evidences",
         operation_id="listEvidences",
         summary="Ask which evidence a sale has and lacks",
         response_model=SaleEvidences,
-        **shared,
-    )(about_sale(SaleEvidences))
-    app.get(
+        responses=documented(404),
+    )
+    @app.get(
         "/sales/{saleId:encoded}/completion",
         operation_id="askForCompletion",
         summary="Ask whether a sale may be completed",
         description="Nothing is changed. The verdict is by what lies in the bucket at this moment.",
         response_model=SaleCompletion,
-        **shared,
-    )(about_sale(SaleCompletion))
+        responses=documented(404),
+    )
+    async def about_sale(sale_id: SaleIdInPath, access: Asking) -> dict[str, Any]:
+        return await workers.run(lambda: sale_gate(backend.database, backend.bucket, sale_id, access))
 
     @app.get(
         "/findings",
@@ -159,35 +138,21 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
         description="They are those of the newest audit, without suspicions about files.",
         response_model=PartnerFindings,
         responses={304: {"description": "Nothing changed since the answer that `If-None-Match` names."}},
-        openapi_extra={"parameters": _PARAMETERS},
     )
     async def list_findings(
-        bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)], request: Request
-    ) -> Response:
-        partner = access_of(bearer, settings).partner
-        asked = _findings_asked(request.query_params.multi_items())
-        audit = await workers.run(backend.newest_audit)
+        access: Asking, asked: Annotated[FindingsQuery, Query()], request: Request, response: Response
+    ) -> Any:
+        counts = Counter(name for name, _ in request.query_params.multi_items())
+        if repeated := [name for name, count in counts.items() if count > 1]:
+            raise InvalidFields([InvalidField(name, "Must not be repeated") for name in repeated])
+        audit, partner = await workers.run(backend.newest_audit), access.partner
         tag = f'"{sha256(repr((audit.facts.run, partner, asked)).encode()).hexdigest()[:32]}"'
         # The partner alone may keep the answer, and asks each time whether it still holds.
-        kept = {"ETag": tag, "Cache-Control": "private, no-cache"}
+        response.headers.update({"ETag": tag, "Cache-Control": "private, no-cache"})
         if tag in re.findall(r'"[^"]*"', request.headers.get("if-none-match", "")):
-            return Response(status_code=304, headers={**EVERYWHERE, **kept})
-        found, after = await workers.run(lambda: findings_page(audit, partner, **asked))
-        page = {"as_of": audit.facts.as_of, "findings": found, "next_after": after}
-        return answer(200, PartnerFindings.model_validate(page), kept)
-
-
-def _findings_asked(given: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Read the parameters of ``GET /findings`` as those of ``findings_page``.
-
-    Raises:
-        InvalidFields: each parameter that cannot be used.
-    """
-    counts = Counter(name for name, _ in given)
-    if repeated := [name for name, count in counts.items() if count > 1]:
-        raise InvalidFields([InvalidField(name, "Must not be repeated") for name in repeated])
-    query = parse(FindingsQuery, dict(given))
-    statuses = (
-        STANDING if query.status is FindingStatus.OPEN else {query.status} if query.status else FindingStatus
-    )
-    return {**query.model_dump(exclude={"status"}), "statuses": sorted(statuses)}
+            return Response(status_code=304, headers=response.headers)
+        named = list(FindingStatus) if asked.status is None else [asked.status]
+        statuses = STANDING if asked.status is FindingStatus.OPEN else named
+        where = asked.model_dump(exclude={"status"})
+        found, after = await workers.run(lambda: findings_page(audit, partner, statuses, **where))
+        return {"as_of": audit.facts.as_of, "findings": found, "next_after": after}
