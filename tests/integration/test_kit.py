@@ -1,5 +1,6 @@
 """The toolkit as one object: its guide runs, frames go in and out, personal data stay masked."""
 
+import json
 import os
 import re
 import subprocess
@@ -125,6 +126,7 @@ def test_a_mistake_is_an_error_of_the_toolkit(kit, call, error, told):
 def test_an_audit_that_is_opened_without_a_database_says_what_it_cannot_tell(kit, database, tmp_path):
     Story(database).sale("S-1")
     made = kit.audit(sync=False, out=str(tmp_path / "audits"))
+    assert json.loads(json.dumps(made.document)) == made.document
     assert "so that every finding counts as new" in str(made.changes("2020-01-01"))
     opened = toolkit.open_audit(made.folder)
     assert opened.sql("SELECT count(*) AS n FROM verdicts WHERE sale_id = ?", "S-1")["n"].tolist() == [1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,12 +34,12 @@ from toolkit.message import Message
 from toolkit.progress import Progress
 from toolkit.reports import chosen, write_report
 from toolkit.reports.audited import ENDS_SOON, Audited
-from toolkit.reports.json_document import changes_as_json, finding_records, summary, waiver_as_json
+from toolkit.reports.json_document import changes_as_json, encoder, finding_records, summary, waiver_as_json
 from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON, section
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.page import charts
 from toolkit.reports.reading import FILE_FINDINGS, read_audited
-from toolkit.reports.report import DEFAULT_FORMATS, List, Report, iso_exact, partner_folder, tuples, worded_detail
+from toolkit.reports.report import DEFAULT_FORMATS, List, Report, partner_folder, tuples, worded_detail
 from toolkit.settings import expanded
 
 if TYPE_CHECKING:
@@ -220,7 +221,9 @@ class AuditResult:
     @property
     def document(self) -> dict[str, Any]:
         """The document of ``toolkit audit --json``."""
-        return summary(self.numbers, self._zone) | {"folder": self.folder}
+        written = encoder(self._zone).encode(summary(self.numbers) | {"folder": self.folder})
+        document: dict[str, Any] = json.loads(written)
+        return document
 
     @property
     def needs_attention(self) -> bool:
@@ -280,7 +283,7 @@ class AuditResult:
         columns = ["id", "severity", "status", "code", "sale", "deadline", "owner"]
         parts.append(table("Open findings" if status is None else "Findings", columns, rows, total=len(listed)))
         document = {
-            "asOf": iso_exact(self.as_of, zone),
+            "asOf": self.as_of,
             "counts": result.finding_counts,
             "findings": finding_records(found, zone),
         }
@@ -364,7 +367,7 @@ def shown_changes(found: FindingChanges, zone: ZoneInfo) -> Shown[FindingChanges
             rows.append((_(kind), sale, row.code, partner, readable(getattr(row, since), zone, found.end)))
     parts.append(table("Changes", ["change", "sale", "code", "partner", "since"], rows))
     attention = bool(found.ids("new") or found.ids("reopened"))
-    return Shown(found, parts, changes_as_json(found, zone), attention)
+    return Shown(found, parts, changes_as_json(found), attention)
 
 
 def shown_file_findings(audit: Audit, zone: ZoneInfo) -> Shown[Sequence[dict[str, Any]]]:
@@ -384,10 +387,10 @@ def shown_file_findings(audit: Audit, zone: ZoneInfo) -> Shown[Sequence[dict[str
         table("Findings about files", ["code", "about", "meaning", "detail"], rows),
     ]
     listed = [{"text": CODES[each["problem"]].meaning} | each for each in found]
-    return Shown(found, parts, {"asOf": iso_exact(audit.facts.as_of, zone), "findings": listed}, bool(found))
+    return Shown(found, parts, {"asOf": audit.facts.as_of, "findings": listed}, bool(found))
 
 
-def shown_waivers(waivers: Sequence[Waiver], today: date, zone: ZoneInfo) -> Shown[Sequence[Waiver]]:
+def shown_waivers(waivers: Sequence[Waiver], today: date) -> Shown[Sequence[Waiver]]:
     """Show waivers with their state on a day, and which of them end soon."""
     columns = ["id", "state", "start", "end", "about", "reason", "owner", "approved by"]
     rows = []
@@ -402,7 +405,7 @@ def shown_waivers(waivers: Sequence[Waiver], today: date, zone: ZoneInfo) -> Sho
         for each in waivers
         if each.holds(today) and (left := each.days_left(today)) <= ENDS_SOON
     ]
-    return Shown(waivers, parts, {"waivers": [waiver_as_json(each, today, zone) for each in waivers]})
+    return Shown(waivers, parts, {"waivers": [waiver_as_json(each, today) for each in waivers]})
 
 
 def shown_answers(kept: Sequence[Row[Any]], zone: ZoneInfo) -> Shown[Sequence[Row[Any]]]:

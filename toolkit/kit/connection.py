@@ -470,7 +470,7 @@ class Kit(Services):
 
         today = self.today()
         added = add_waiver(self.database, given, today=today)
-        return shown_waivers([added], today, self.settings.timezone)
+        return shown_waivers([added], today)
 
     @operation
     def waivers(self, *, everything: bool = False) -> Shown[Sequence[Waiver]]:
@@ -479,7 +479,7 @@ class Kit(Services):
 
         found, today = self.database.run(waivers_at), self.today()
         listed = [each for each in found if everything or each.state(today) in {"holds", "later"}]
-        return shown_waivers(listed, today, self.settings.timezone)
+        return shown_waivers(listed, today)
 
     def revoke_waiver(self, waiver_id: UUID | str, *, reason: str, by: str) -> datetime:
         """Revoke a waiver: its findings are back at once. Returns when that was.

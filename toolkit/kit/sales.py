@@ -129,7 +129,7 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
         "nextSteps": [{"code": code, "nextStep": remedy} for code, remedy in case.next_steps.items()],
         "records": [*map(_record_document, case.records)],
         "findings": finding_records(case.findings, zone),
-        "waivers": [waiver_as_json(each, today, zone) for each in case.waivers],
+        "waivers": [waiver_as_json(each, today) for each in case.waivers],
         "timeline": [event.as_json() | {"evidenceId": evidence_id} for event, evidence_id in case.timeline],
         "reviews": [
             pick_camel(each, "evidence_id", "evidence_type", "turn", "reviewer", "failures", "current", "ends_on")

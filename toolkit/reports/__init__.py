@@ -32,7 +32,7 @@ from toolkit.errors import InvalidInput, ReportError
 from toolkit.log.bundle import BUNDLE, LATER, Witness, digest_of, proven
 from toolkit.progress import Progress
 from toolkit.reports import json_document, page, pdf, spreadsheets
-from toolkit.reports.report import Report, iso, iso_exact
+from toolkit.reports.report import Report, iso
 
 FORMATS: Final[dict[str, Callable[[Report, Path], None]]] = {
     "html": page.write,
@@ -126,7 +126,7 @@ def _write_manifest(report: Report, folder: Path, digests: Mapping[str, str], se
     result = report.result
     document: dict[str, Any] = {
         "report": REPORT,
-        "asOf": iso_exact(result.facts.as_of, report.timezone),
+        "asOf": iso(result.facts.as_of, report.timezone),
         **pick_camel(result, "partner", "cpf_shown"),
         "madeAt": iso(result.facts.made_at, report.timezone),
         **pick_camel(result, "sales", "compliant", "incomplete", "conflict", "coverage"),

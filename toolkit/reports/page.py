@@ -300,7 +300,7 @@ def _data(report: Report) -> dict[str, Any]:
     return {
         "language": report.language.code,
         "asOf": report.as_of,
-        "offset": iso(result.facts.as_of, report.timezone)[19:],
+        "offset": iso(result.facts.as_of, report.timezone)[-6:],
         "words": {**wording.page_words(report.language), "sentences": sentences},
         "ages": [[band, last] for band, last in AGE_BANDS.items()],
         "older": OLDER,

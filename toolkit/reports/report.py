@@ -111,17 +111,12 @@ def tuples(table: pd.DataFrame) -> Iterator[Any]:
 
 
 def iso(moment: datetime, timezone: ZoneInfo) -> str:
-    """``2026-11-20T18:00:00-03:00``."""
-    return moment.astimezone(timezone).isoformat(timespec="seconds")
-
-
-def iso_exact(moment: datetime | None, timezone: ZoneInfo) -> str | None:
-    """Return the same with the fraction of the second, where there is one: it names exactly this moment."""
-    return None if moment is None else moment.astimezone(timezone).isoformat()
+    """``2026-11-20T18:00:00-03:00``, with the fraction of the second where there is one: exactly this moment."""
+    return moment.astimezone(timezone).isoformat()
 
 
 def iso_column(moments: pd.Series[Any] | pa.Array, timezone: ZoneInfo) -> list[str | None]:
-    """``iso`` for a whole column, null where there is none."""
+    """Return a whole column so, to the second, null where there is none."""
     if isinstance(moments, pd.Series):
         moments = pa.Array.from_pandas(moments, type=pa.timestamp("us", "UTC"))
     seconds = moments.cast(pa.timestamp("s", "UTC"), safe=False)
