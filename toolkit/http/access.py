@@ -5,6 +5,7 @@ Nothing else is judged before (contract, "Authentication"): without a token nobo
 
 import re
 from collections.abc import Container
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
@@ -103,14 +104,14 @@ class AccessControl:
         await (refusal or self.app)(scope, receive, send)
 
     def _refusal(self, scope: Scope, state: dict[str, object]) -> Response | None:
-        headers = Headers(scope=scope)
         try:
-            bearer: Bearer = self.verified(_bearer_token(headers))
+            bearer: Bearer = self.verified(_bearer_token(Headers(scope=scope)))
             self.checks.check_expiry(bearer)
             if is_revoked(self.revocations.get(), bearer.token_id, bearer.subject, bearer.issued):
                 raise InvalidToken("The bearer token was revoked")
         except InvalidToken as error:
-            wait = self.limits.wrong_token(scope, headers)
+            client = scope.get("client")
+            wait = self.limits.wrong_token(client[0] if client else "")
             return failure(401, str(error)) if not wait else retry_later(wait)
         except DatabaseUnavailable as error:
             state["reason"] = type(error).__name__
@@ -153,7 +154,6 @@ class RateLimits:
     """
 
     def __init__(self, quotas: Quotas) -> None:
-        self._trusted_proxies = quotas.trusted_proxies
         self._requests, self._wrong_tokens = (
             Throttled(
                 using=RateLimiterType.GCRA.value,
@@ -167,22 +167,10 @@ class RateLimits:
         """Count a request of ``subject``."""
         return self._requests.limit(subject).state.retry_after
 
-    def wrong_token(self, scope: Scope, headers: Headers) -> float:
-        """Count a request without a valid token from the sender's address."""
-        return self._wrong_tokens.limit(self._address(scope, headers)).state.retry_after
-
-    def _address(self, scope: Scope, headers: Headers) -> str:
-        """Return the sender's address; ``X-Forwarded-For`` counts where a trusted proxy sent it."""
-        client = scope.get("client")
-        address = str(client[0]) if client else ""
-        if address in self._trusted_proxies:
-            # Some proxies add a line of their own behind the caller's.
-            named = ",".join(headers.getlist("x-forwarded-for"))
-            address = named.rpartition(",")[2].strip() or address
-        try:
+    def wrong_token(self, address: str) -> float:
+        """Count a request without a valid token from an address."""
+        with suppress(ValueError):
             parsed = ip_address(address)
-        except ValueError:
-            return address
-        if isinstance(parsed, IPv6Address):
-            return str(parsed.ipv4_mapped or IPv6Address(int(parsed) & ~_NETWORK))
-        return address
+            if isinstance(parsed, IPv6Address):
+                address = str(parsed.ipv4_mapped or IPv6Address(int(parsed) & ~_NETWORK))
+        return self._wrong_tokens.limit(address).state.retry_after

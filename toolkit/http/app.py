@@ -9,6 +9,7 @@ from uuid import UUID
 
 from fastapi import Depends, FastAPI, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
+from granian.utils.proxies import wrap_asgi_with_proxy_headers
 from pydantic import BeforeValidator
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
@@ -118,6 +119,7 @@ def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
         AccessControl, checks=checks, revocations=backend.revocations, limits=limits, open_paths=open_paths
     )
     app.add_middleware(RequestLog)
+    app.add_middleware(wrap_asgi_with_proxy_headers, trusted_hosts=[*backend.settings.quotas.trusted_proxies])
     return app
 
 
