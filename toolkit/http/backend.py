@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -47,16 +47,16 @@ AUDIT_SECONDS: Final = 10.0  # seconds after which it is looked for a newer audi
 PATIENCE: Final = 5.0  # seconds after which a check that has not ended counts as failed
 
 
-class Watched(Generic[T]):
-    """The last answer of a check, and its last error; a thread of its own repeats the check."""
+class Watched(threading.Thread, Generic[T]):
+    """The last answer of a check, and its last error; once started, it checks over and over until ``end``."""
 
     def __init__(self, check: Callable[[], T], seconds: float, away: type[ToolkitError]) -> None:
+        super().__init__(daemon=True)
         self.value: T | None = None
         self._check, self._seconds, self._away = check, seconds, away
         self._error: ToolkitError | None = away()
         self._checked_at = time.monotonic()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._repeat, daemon=True)
 
     def check(self) -> None:
         """Check once."""
@@ -69,15 +69,16 @@ class Watched(Generic[T]):
             self._error = self._away()
         self._checked_at = time.monotonic()
 
-    def begin(self) -> None:
-        """Check over and over until ``end``; the thread keeps no process."""
-        self._thread.start()
+    def run(self) -> None:
+        """Check over and over."""
+        while not self._ended.wait(self._seconds):
+            self.check()
 
     def end(self) -> None:
         """Check no more, and wait for a check that has begun; one that hangs is left alone."""
         self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join(PATIENCE)
+        if self.is_alive():
+            self.join(PATIENCE)
 
     @property
     def error(self) -> ToolkitError | None:
@@ -90,10 +91,6 @@ class Watched(Generic[T]):
         if self.value is None:
             raise self._away
         return self.value
-
-    def _repeat(self) -> None:
-        while not self._ended.wait(self._seconds):
-            self.check()
 
 
 class Backend:
@@ -122,15 +119,12 @@ class Backend:
         """
         for watch in self._watches:
             watch.check()
-        away: list[ToolkitError] = []
-        for error in (self.database_watch.error, self.bucket_watch.error):
-            if error is None:
-                continue
+        away = [each for each in (self.database_watch.error, self.bucket_watch.error) if each is not None]
+        for error in away:
             if type(error) not in (DatabaseUnavailable, BucketUnavailable, BucketError):
-                raise error
-            away.append(error)  # a bucket that refuses to be looked at, too
+                raise error  # a bucket that refuses to be looked at is away, too
         for watch in self._watches:
-            watch.begin()
+            watch.start()
         return away
 
     def close(self) -> None:
@@ -227,9 +221,8 @@ class Workers:
 
     def __init__(self, *, threads: int, waiting: int, seconds: float) -> None:
         self._threads = ThreadPoolExecutor(threads)
-        self._room = threads + waiting
+        self._room = threading.Semaphore(threads + waiting)
         self._seconds = seconds
-        self._jobs: set[Future[Any]] = set()
 
     async def run(self, job: Callable[[], T]) -> T:
         """Run ``job`` in a thread; return its result or raise its error.
@@ -237,11 +230,10 @@ class Workers:
         Raises:
             Busy: the job did not run, or did not end in time.
         """
-        if len(self._jobs) >= self._room:
+        if not self._room.acquire(blocking=False):
             raise Busy
         future = self._threads.submit(_even, job)
-        self._jobs.add(future)
-        future.add_done_callback(self._jobs.discard)
+        future.add_done_callback(lambda _: self._room.release())
         try:
             async with asyncio.timeout(self._seconds):
                 return await asyncio.wrap_future(future)
