@@ -170,7 +170,8 @@ def test_a_server_whose_service_lost_a_column_is_not_ready_and_one_of_another_wr
         wait_until(lambda: not is_ready())
         assert partner.get("/ready").json()["database"] == "unavailable"
         assert is_away(partner.get("/sales/sale-1/evidences"))
-        assert '"utility_group" does not exist' in server.logged("request", status=503, method="GET")["reason"]
+        line = server.logged("request", status=503, route="/sales/{saleId}/evidences")
+        assert '"utility_group" does not exist' in line["reason"]
         execute(database, "ALTER TABLE sales RENAME COLUMN grp TO utility_group")
         wait_until(is_ready)
         execute(database, "INSERT INTO audit.adopted_services (database, name, adopted_at) VALUES (1, '', now())")
