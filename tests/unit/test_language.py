@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from itertools import count
-from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -24,7 +23,6 @@ from toolkit.contract.waivers import read_waiver
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, UnreadableFile
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk
-from toolkit.kit.audits import due_of
 from toolkit.kit.shown import figures
 from toolkit.kit.spoken import _, counted, format_error, set_language
 from toolkit.language import language
@@ -132,8 +130,6 @@ def test_an_error_tells_moments_in_the_zone_that_is_set(zone, told):
 def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_is():
     set_language({})
     assert [counted(each, "sale") for each in (0, 1, 1200)] == ["0 sales", "1 sale", "1,200 sales"]
-    waived = SimpleNamespace(dueInBusinessDays=-2, overdue=False, dueAt=datetime(2026, 11, 20, tzinfo=UTC))
-    assert due_of(waived, UTC) == "late by 2 business days, 20 Nov 2026"  # whose deadline has passed
     assert figures("Erased", {"clients": 1, "sales": 2, "kept": 1}).text == "Erased: 1 client, 2 sales, 1 kept"
     set_language({"TOOLKIT_LANGUAGE": "pt-BR"})
     assert [counted(each, "sale") for each in (1, 1200)] == ["1 venda", "1.200 vendas"]

@@ -112,10 +112,9 @@ def link(kit: Kit, /, evidence_id: UUID, **given: Any) -> Shown[Any]:
       toolkit evidence link 0199c0de-0000-7000-8000-000000000001 --reason "complaint 4711"
     """
     made = kit.link(evidence_id, **given)
-    until = readable(made.expires_at, kit.settings.timezone)
-    heading = say(Message("{} of sale {}, until {}:", evidence_id, made.sale_id, until), aside=True)
+    until = Message("{} of sale {}, until {}:", evidence_id, made.sale_id, readable(made.expires_at))
     document = {"id": evidence_id, "saleId": made.sale_id, "url": made.url, "expiresAt": made.expires_at}
-    return Shown(made, [heading, say(made.url)], document)
+    return Shown(made, [say(until, aside=True), say(made.url)], document)
 
 
 @evidence.command(short_help="Send files into the bucket, with the credentials for them.")

@@ -105,20 +105,20 @@ def list_jobs(kit: Kit) -> Shown[Any]:
     Example:
       TOOLKIT_JOBS=/etc/toolkit/jobs.toml toolkit job list --json
     """
-    runner, zone = CommandLine(kit), kit.settings.timezone
-    found, rows = [], []
+    runner, found, rows = CommandLine(kit), [], []
     for each in runner.jobs.values():
-        due = each.schedule.following(kit.clock()).astimezone(zone)
+        due = each.schedule.following(kit.clock())
         last = next(iter(runs_of(kit.database, each.name, limit=1)), None)
-        ended = {"lastDate": last and last.logical_date.astimezone(zone), "lastStatus": last and last.status}
+        ended = {"lastDate": last and last.logical_date, "lastStatus": last and last.status}
         about = {"job": each.name, "about": each.about, "schedule": each.schedule.expression, "next": due}
         found.append(about | ended)
-        last_run = f"{_(last.status)} ({readable(last.logical_date, zone)})" if last else _("never ran")
-        rows.append((each.name, each.schedule.expression, readable(due, zone), last_run))
+        last_run = f"{_(last.status)} ({readable(last.logical_date)})" if last else _("never ran")
+        rows.append((each.name, each.schedule.expression, readable(due), last_run))
     columns = ["job", "schedule", "next", "last"]
     parts = [say(line) for line in aligned([[*map(_, columns)], *rows])]
-    parts.append(say(Message("from {}, times in {}", runner.file, zone.key), aside=True))
-    return Shown(found, parts, {"file": runner.file, "timezone": zone.key, "jobs": found})
+    zone = kit.settings.timezone.key
+    parts.append(say(Message("from {}, times in {}", runner.file, zone), aside=True))
+    return Shown(found, parts, {"file": runner.file, "timezone": zone, "jobs": found})
 
 
 @job.command(short_help="Check the jobs file; nothing is started.")
@@ -140,7 +140,7 @@ def check(kit: Kit, name: str | None) -> None:
         checked = JobRun(runner, each, date).check()
         if ["partner", "notify"] in [words[:2] for words in checked.values()]:
             read_addresses(kit)
-        show("{}, due {}:", each.name, readable(date, kit.settings.timezone))
+        show("{}, due {}:", each.name, readable(date))
         for step in each.steps:
             show(f"  {step.name:<10}  toolkit {shlex.join(checked[step.name])}")
     if runner.notices.channels:
@@ -178,12 +178,12 @@ def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on:
     another process is running it, or its grace time has passed; 2 wrong usage, nothing started;
     3 done, and sales are open (with --fail-on attention).
     """
-    runner, zone = CommandLine(kit), kit.settings.timezone
+    runner = CommandLine(kit)
     schedule = runner.job(name).schedule
     date = schedule.latest(kit.clock()) if text is None else past_moment(kit, text, "--date")
     if date is None or not schedule.holds(date):
         around = schedule.latest(date or kit.clock()), schedule.following(date or kit.clock())
-        dates = current_language().listed([readable(each, zone) for each in around if each])
+        dates = current_language().listed([readable(each) for each in around if each])
         raise click.BadParameter(
             Message("{} is not due at that time; its dates around it are {}", name, dates), param_hint="--date"
         )
@@ -242,7 +242,7 @@ def missed(kit: Kit) -> Shown[Any]:
 
     Exit status 3: there are missed dates, or a run that failed.
     """
-    runner, zone, parts = CommandLine(kit), kit.settings.timezone, []
+    runner, parts = CommandLine(kit), []
     runner.watch()
     found: list[dict[str, Any]] = []
     for each in runner.jobs.values():
@@ -251,6 +251,6 @@ def missed(kit: Kit) -> Shown[Any]:
             if past.status == RunStatus.MISSED or (number == 0 and past.status == RunStatus.FAILED):
                 state = "missed" if past.status == RunStatus.MISSED else f"failed: {past.failure}"
                 found.append({"job": each.name, "logicalDate": past.logical_date, "state": state})
-                missed = f"{each.name:<12}  {readable(past.logical_date, zone)}  {_(past.status)}"
+                missed = f"{each.name:<12}  {readable(past.logical_date)}  {_(past.status)}"
                 parts.append(say(f"{missed}: {past.failure}" if past.failure else missed))
     return Shown(found, parts or [say("no date was missed")], {"missed": found}, bool(found))

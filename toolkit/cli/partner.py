@@ -79,7 +79,7 @@ def answers(kit: Kit, /, file: Path | None, name: str | None, out: Path | None) 
     Exit status 3: some rows were rejected; each is named with its line.
     """
     if file is None:
-        return shown_answers(kept_answers(kit.database, name), kit.settings.timezone)
+        return shown_answers(kept_answers(kit.database, name))
     if name is None:
         raise click.BadParameter(
             Message("is needed with {}: whose answers they are.", "FILE"), param_hint="--partner"

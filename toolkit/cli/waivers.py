@@ -58,8 +58,7 @@ def add(kit: Kit, /, file: Path | None, **given: str | None) -> Shown[Any]:
         if _tell_wrong(file, linted):
             raise InvalidInput("nothing was added")
         requests = [request for request, _ in linted if request]
-        added = add_waivers(kit.database, requests)
-        shown = shown_waivers(added, kit.today())
+        shown = shown_waivers(add_waivers(kit.database, requests), kit.today())
     odd = (each.id for each in shown.result if not fits_a_sale(kit.database, each))
     notes = (
         Message("{} fits no sale that was seen: ids and partners are written exactly as in the sales", each)

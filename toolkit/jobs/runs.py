@@ -28,7 +28,7 @@ from toolkit.jobs.notices import NoticeKind, NoticeSettings, put_notices
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.services import Services
 from toolkit.kit.shown import Shown, figures, say, table
-from toolkit.kit.spoken import _, counted, readable
+from toolkit.kit.spoken import _, counted
 from toolkit.message import LabelledEnum, Message
 
 LEASE: Final = timedelta(seconds=60)  # the time without a renewal after which a holder has lost its run
@@ -203,7 +203,7 @@ def job_history(kit: Services, *, job: str = "nightly", runs: int = 60) -> Shown
     """
     if runs not in range(1, MOST_RUNS + 1):
         raise InvalidInput("{} must be a whole number from {} to {}", "runs", 1, MOST_RUNS)
-    found, zone = runs_of(kit.database, job.strip() or None, runs), kit.settings.timezone
+    found = runs_of(kit.database, job.strip() or None, runs)
     facts = {status.value: sum(run.status == status for run in found) for status in RunStatus}
     if not found:
         message = Message("Nothing ran yet. A scheduler starts jobs: toolkit job --help")
@@ -211,10 +211,10 @@ def job_history(kit: Services, *, job: str = "nightly", runs: int = 60) -> Shown
         return Shown(found, [say(message)], {"runs": []})
     rows = []
     for run in found:
-        open_ = open_sales(counts_of(run.steps)).get("open", "")
-        due, why = readable(run.logical_date, zone), run.failure or ""
+        open_ = open_sales(counts_of(run.steps)).get("open")
         seconds = round((run.ended_at - run.started_at).total_seconds()) if run.started_at and run.ended_at else 0
-        rows.append((run.job, due, _(run.status), why, run.starts, seconds, open_, run.folder or ""))
+        what = run.job, run.logical_date, _(run.status), run.failure
+        rows.append((*what, run.starts, seconds, open_, run.folder))
     columns = ["job", "due", "status", "why", "starts", "seconds", "open sales", "folder"]
     heading = counted(len(found), "latest run")
     parts = [

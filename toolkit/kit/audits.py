@@ -16,7 +16,7 @@ import duckdb
 import pandas as pd
 from sqlalchemy import Row
 
-from toolkit.audit.changes import BETWEEN, FindingChanges, changes_between
+from toolkit.audit.changes import BETWEEN, KINDS, FindingChanges, changes_between
 from toolkit.audit.folder import Audit
 from toolkit.audit.folder import open_audit as open_folder
 from toolkit.contract.codes import CODES, Owner
@@ -27,14 +27,14 @@ from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.kit.process import operation
 from toolkit.kit.results import of_rejected, unread
 from toolkit.kit.shown import IN_A_NOTEBOOK, Part, Shown, bundle, figures, links, remark, say, table, text_of
-from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable
+from toolkit.kit.spoken import _, counted, current_language, current_zone, readable
 from toolkit.language import default_language
 from toolkit.language import language as language_of
 from toolkit.message import Message
 from toolkit.progress import Progress
 from toolkit.reports import chosen, write_report
 from toolkit.reports.audited import ENDS_SOON, Audited
-from toolkit.reports.json_document import changes_as_json, encoder, finding_records, summary, waiver_as_json
+from toolkit.reports.json_document import encoder, records, summary, waiver_as_json
 from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON, section
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.page import charts
@@ -129,9 +129,8 @@ class AuditResult:
                 "What changed stands in the database: open the audit by toolkit.connect().open_audit({!r}).",
                 self.folder,
             )
-        return shown_changes(
-            changes_between(self._kit.database, self._kit.moment(since), self.as_of, self._zone), self._zone
-        )
+        moments = self._kit.moment(since), self.as_of
+        return shown_changes(changes_between(self._kit.database, *moments, self._zone))
 
     @operation
     def report(
@@ -235,7 +234,7 @@ class AuditResult:
     def parts(self) -> list[Part]:
         """The totals: the answer, what weakens it, and tables."""
         result, report = self.numbers, self._report(self.numbers)
-        parts = [say(f"{_('As of')} {readable(self.as_of, self._zone)}"), say(f"{headline(report)}.")]
+        parts = [say(self._as_of), say(f"{headline(report)}.")]
         parts += unread(self._synced)
         parts += [] if self._unsealed is None else [remark("note", self._unsealed.message)]
         parts += _notes(report)
@@ -251,7 +250,7 @@ class AuditResult:
         board = self.numbers.partners
         overdue, named = int(board["overdue"].sum()), board["partner"] != ""
         facts = {"partners": int(named.sum()), "findings": int(board["findings"].sum()), "overdue": overdue}
-        parts = [figures("Partners", facts, f"{_('As of')} {readable(self.as_of, self._zone)}")]
+        parts = [figures("Partners", facts, self._as_of)]
         parts += [self._list(BESIDE[name]) for name in ("partners", "partner-months")]
         parts += _notes(self._report(self.numbers))
         return Shown(board, parts, facts, overdue > 0)
@@ -264,28 +263,27 @@ class AuditResult:
         """
         if status is not None and status not in {*FindingStatus}:
             raise InvalidInput("A status is one of {}, not {!r}.", ", ".join(FindingStatus), status)
-        result, zone = self.numbers, self._zone
+        result, resolved = self.numbers, status == FindingStatus.RESOLVED
         found = result.findings if status is None else result.findings[result.findings["status"] == status]
         active = found["status"].isin((FindingStatus.OPEN, FindingStatus.REOPENED))
         listed = found[active] if status is None else found
         rows = []
         for row in tuples(listed.head(IN_A_NOTEBOOK)):
-            due = due_of(row, zone)
-            if row.status == FindingStatus.RESOLVED:
-                due = Ordered(f"{_('last seen')} {readable(row.lastSeen, zone)}", row.lastSeen.timestamp())
-            sale = row.saleId or _("no sale")
+            what = row.id, _(row.severity), _(row.status), row.code, row.saleId or _("no sale")
+            due, left = due_of(row, self._zone)
             owner = _(row.owner) if row.owner in [*Owner] else row.owner
-            rows.append([str(row.id), _(row.severity), _(row.status), row.code, sale, due, owner])
+            rows.append((*what, row.lastSeen if resolved else due, left, owner))
         counts = found["status"].value_counts().items()
         facts = {str(name): int(count) for name, count in counts if count or not status}
         parts = _notes(self._report(result))
         parts.append(figures("Findings", facts | {"overdue": int(found["overdue"].sum())}))
-        columns = ["id", "severity", "status", "code", "sale", "deadline", "owner"]
+        when = _("last seen") if resolved else _("deadline")
+        columns = ["id", "severity", "status", "code", "sale", when, "business days left", "owner"]
         parts.append(table("Open findings" if status is None else "Findings", columns, rows, total=len(listed)))
         document = {
             "asOf": self.as_of,
             "counts": result.finding_counts,
-            "findings": finding_records(found, zone),
+            "findings": records(found.drop(columns="change")),
         }
         return Shown(found, parts, document, bool(active.any()))
 
@@ -298,6 +296,10 @@ class AuditResult:
 
     def __repr__(self) -> str:
         return text_of(self.parts)
+
+    @property
+    def _as_of(self) -> str:
+        return f"{_('As of')} {current_language().moment(self.as_of, self._zone)}"
 
     def _report(self, result: Audited) -> Report:
         return Report(result, self._zone, language=current_language())
@@ -328,17 +330,16 @@ def _notes(report: Report) -> list[Part]:
     return [remark("note", text) for text in notices(report)]
 
 
-def due_of(row: Any, zone: ZoneInfo) -> str:
-    """Return when a finding is due, or by how much it is late."""
-    days = counted(abs(int(row.dueInBusinessDays)), "business day")
-    late = row.overdue or row.dueInBusinessDays < 0  # a waived one is not overdue
-    text = f"{_('late by') if late else _('due in')} {days}, {on_day(row.dueAt.astimezone(zone))}"
-    return Ordered(text, row.dueAt.timestamp())
+def due_of(row: Any, zone: ZoneInfo) -> tuple[date | None, int | None]:
+    """Return the day on which a finding is due, and the business days left; nothing where it is resolved."""
+    if row.status == FindingStatus.RESOLVED:
+        return None, None
+    return row.dueAt.astimezone(zone).date(), row.dueInBusinessDays
 
 
-def shown_changes(found: FindingChanges, zone: ZoneInfo) -> Shown[FindingChanges]:
+def shown_changes(found: FindingChanges) -> Shown[FindingChanges]:
     """Show what happened to findings between two moments."""
-    start, by_day = readable(found.start, zone), found.by_day
+    start, by_day = readable(found.start), found.by_day
     facts = {
         "new": len(found.ids("new")),
         "reopened": len(found.ids("reopened")),
@@ -346,7 +347,7 @@ def shown_changes(found: FindingChanges, zone: ZoneInfo) -> Shown[FindingChanges
         "still open": len(found.ids("open")),
         "came and went": len(found.ids(BETWEEN)),
     }
-    parts = [figures(Message("Findings from {} to {}", start, readable(found.end, zone)), facts)]
+    parts = [figures(Message("Findings from {} to {}", start, readable(found.end)), facts)]
     if found.first:
         note = Message("no audit had been made by {}, so that every finding counts as new", start)
         parts.append(remark("note", note))
@@ -355,22 +356,23 @@ def shown_changes(found: FindingChanges, zone: ZoneInfo) -> Shown[FindingChanges
             "{} of the resolved findings ended because their sale is gone: toolkit explain SALE_GONE", gone
         )
         parts.append(remark("note", note))
-    recent = by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)]
-    days = [(on_day(row.day), int(row.present), int(row.came), int(row.went)) for row in tuples(recent)]
-    parts.append(table("The last two weeks", ["day", "findings", "came", "went"], days))
+    recent = by_day[by_day["day"] > found.end.astimezone(current_zone()).date() - timedelta(days=14)]
+    parts.append(table("The last two weeks", ["day", "findings", "came", "went"], tuples(recent)))
     rows = []
     for kind in ("new", "reopened", "resolved"):
         changed = found.findings[found.findings["change"] == kind]
         since = "closed_at" if kind == "resolved" else "opened_at"
         for row in tuples(changed.sort_values([since, "sale_id", "code"]).head(IN_A_NOTEBOOK)):
             sale, partner = row.sale_id or _("no sale"), row.partner or _("no partner")
-            rows.append((_(kind), sale, row.code, partner, readable(getattr(row, since), zone, found.end)))
+            rows.append((_(kind), sale, row.code, partner, getattr(row, since)))
     parts.append(table("Changes", ["change", "sale", "code", "partner", "since"], rows))
     attention = bool(found.ids("new") or found.ids("reopened"))
-    return Shown(found, parts, changes_as_json(found), attention)
+    document = {"from": found.start, "to": found.end, **{kind: found.ids(kind) for kind in KINDS}}
+    document |= {"saleGone": found.without_sale, "trend": records(by_day)}
+    return Shown(found, parts, document, attention)
 
 
-def shown_file_findings(audit: Audit, zone: ZoneInfo) -> Shown[Sequence[dict[str, Any]]]:
+def shown_file_findings(audit: Audit) -> Shown[Sequence[dict[str, Any]]]:
     """Show the findings of an audit about files in the bucket, without the names of these."""
     found: list[dict[str, Any]] = audit.sql(FILE_FINDINGS).to_pylist()
     rows = [
@@ -378,12 +380,12 @@ def shown_file_findings(audit: Audit, zone: ZoneInfo) -> Shown[Sequence[dict[str
             each["problem"],
             ", ".join(each["saleIds"] or each["folders"]),
             _(CODES[each["problem"]].meaning),
-            worded_detail(each["detail"], current_language(), zone),
+            worded_detail(each["detail"], current_language(), current_zone()),
         )
         for each in found
     ]
     parts = [
-        say(f"{_('As of')} {readable(audit.facts.as_of, zone)}"),
+        say(f"{_('As of')} {readable(audit.facts.as_of)}"),
         table("Findings about files", ["code", "about", "meaning", "detail"], rows),
     ]
     listed = [{"text": CODES[each["problem"]].meaning} | each for each in found]
@@ -408,13 +410,10 @@ def shown_waivers(waivers: Sequence[Waiver], today: date) -> Shown[Sequence[Waiv
     return Shown(waivers, parts, {"waivers": [waiver_as_json(each, today) for each in waivers]})
 
 
-def shown_answers(kept: Sequence[Row[Any]], zone: ZoneInfo) -> Shown[Sequence[Row[Any]]]:
+def shown_answers(kept: Sequence[Row[Any]]) -> Shown[Sequence[Row[Any]]]:
     """Show what partners answered to their findings."""
     columns = ["answered at", "partner", "sale", "code", "answer", "until", "text"]
-    rows = [
-        (readable(of.answered_at, zone), of.partner, of.sale_id, of.code, of.answer, of.until, of.text)
-        for of in kept
-    ]
+    rows = [(of.answered_at, of.partner, of.sale_id, of.code, of.answer, of.until, of.text) for of in kept]
     document = [pick_camel(each, *each._fields) for each in kept]
     return Shown(kept, [table("Answers of partners", columns, rows)], {"answers": document})
 

@@ -108,7 +108,7 @@ class Kit(Services):
                 language=current_language(),
                 progress=self.progress,
             )
-            return kept(results.shown_clients(result, self.settings.timezone))
+            return kept(results.shown_clients(result))
 
     def client_quality(self, *, most: int = 500) -> Shown[ClientQuality]:
         """Look through the registered clients for doubtful ones, and those that are alike; CPFs are masked.
@@ -325,7 +325,7 @@ class Kit(Services):
         first = self.moment(since) if since else max(min(audits, default=month_ago), month_ago)
         found = changes_between(self.database, first, last, zone)
         restored = dict.fromkeys(self.database.run(pending_restore, each) for each in (first, last))
-        shown = shown_changes(found, zone)
+        shown = shown_changes(found)
         return replace(shown, parts=[*shown.parts, *(remark("note", each) for each in restored if each)])
 
     def file_findings(self) -> Shown[Sequence[dict[str, Any]]]:
@@ -339,7 +339,7 @@ class Kit(Services):
 
         audit = self.last_audit()
         audit.verify()
-        return shown_file_findings(audit, self.settings.timezone)
+        return shown_file_findings(audit)
 
     def complete(self, sale_id: str) -> Shown[Completion]:
         """Mark a sale as completed, if its files, read to their end, satisfy the rules.
@@ -349,8 +349,7 @@ class Kit(Services):
         """
         from toolkit.evidence.completion import complete_sale
 
-        done = complete_sale(self.database, self.bucket, sale_id)
-        return results.shown_completion(done, self.settings.timezone)
+        return results.shown_completion(complete_sale(self.database, self.bucket, sale_id))
 
     def sale(self, sale_id: str, *, unmask: str | None = None) -> Shown[SaleCase]:
         """Show one sale: rule, records and files, what is missing, findings of the last audit, time line.
@@ -367,15 +366,14 @@ class Kit(Services):
         from toolkit.kit.sales import shown_sale
 
         case, cpf = self.case_of(sale_id, unmask, "CPF and file names of a sale")
-        return shown_sale(case, self.settings.timezone, self.today(), cpf, unmasked=unmask is not None)
+        return shown_sale(case, self.today(), cpf, unmasked=unmask is not None)
 
     def records(self, sale_id: str) -> Shown[Sequence[EvidenceRecord]]:
         """List the evidence records of a sale with their ids, by what was last seen of the bucket."""
         from toolkit.evidence.records import records_of
         from toolkit.kit.sales import shown_records
 
-        found = records_of(self.database, sale_id)
-        return shown_records(sale_id, found, self.settings.timezone)
+        return shown_records(sale_id, records_of(self.database, sale_id))
 
     @operation
     def dossier(

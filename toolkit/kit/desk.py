@@ -67,8 +67,7 @@ class ReviewDesk:
         if path is not None:
             _write_sheet(turns, path)
         found = {turn.sale_id: kit.case_of(turn.sale_id) for turn in turns} if path is None else {}
-        given = kit.settings.timezone, kit.today()
-        sales = [shown_sale(case, *given, cpf).parts[0] for case, cpf in found.values()]
+        sales = [shown_sale(case, kit.today(), cpf).parts[0] for case, cpf in found.values()]
         return _shown_turns(turns, self.reviewer, path, sales)
 
     def record(

@@ -15,7 +15,6 @@ from shutil import copyfileobj
 from typing import Any, Final
 from uuid import UUID
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
-from zoneinfo import ZoneInfo
 
 from toolkit.atomic_files import PrivateFolder
 from toolkit.audit.sale_case import SaleCase
@@ -23,8 +22,8 @@ from toolkit.contract.events import HIDDEN
 from toolkit.evidence.records import records_of
 from toolkit.kit.sales import Rows, facts_of, sale_document, tables_of
 from toolkit.kit.services import Services
-from toolkit.kit.shown import json_text
-from toolkit.kit.spoken import _, counted, current_language
+from toolkit.kit.shown import json_text, worded
+from toolkit.kit.spoken import _, counted, current_language, current_zone
 from toolkit.log.bundle import bundle, digest_of, opened
 from toolkit.log.sealing import prove, with_key
 from toolkit.reports.pdf import breaking, typeset
@@ -65,12 +64,12 @@ def write_dossier(kit: Services, sale_id: str, out: Path, *, with_files: str | N
         made_at = kit.clock()
         title = say("Dossier of the sale {}", case.sale_id)
         as_of = say("as of {}", language.moment(made_at, zone))
-        facts = {_(label): value for label, value in facts_of(case, zone, cpf, unmasked=unmasked).items()}
-        document = _document(case, zone, made_at)
+        facts = {_(label): worded(value) for label, value in facts_of(case, cpf, unmasked=unmasked).items()}
+        document = _document(case, made_at)
         files, rows = _evidence(case, held)
         shown = {*texts_of(document), *(each.object_key for each in case.records if unmasked)}
         files |= _proofs(kit, case, shown, scratch)
-        tables = tables_of(case, zone, unmasked=unmasked)
+        tables = tables_of(case, unmasked=unmasked)
         if rows:
             columns = ["file", "size", "SHA-256", "state"]
             tables.append((_("Files in the archive"), columns, rows))
@@ -114,8 +113,8 @@ def _file_name(sale_id: str) -> str:
     return f"dossier-{name}{mark}.zip"
 
 
-def _document(case: SaleCase, zone: ZoneInfo, made_at: datetime) -> dict[str, Any]:
-    document = sale_document(case, zone, made_at.astimezone(zone).date())
+def _document(case: SaleCase, made_at: datetime) -> dict[str, Any]:
+    document = sale_document(case, made_at.astimezone(current_zone()).date())
     for event in document["timeline"]:  # what the log holds under a key is told beside the proofs, or not at all
         event["detail"] = {
             name: each for name, each in event["detail"].items() if name not in HIDDEN.get(event["kind"], ())
@@ -133,13 +132,13 @@ def texts_of(document: Any) -> set[str]:
 
 
 def _table(title: str, headings: Sequence[str], rows: Rows) -> dict[str, Any]:
-    cells = [[breaking(cell) for cell in row] for row in rows]
+    cells = [[breaking(worded(cell)) for cell in row] for row in rows]
     return {"title": _(title), "headings": [_(each) for each in headings], "rows": cells}
 
 
 def _evidence(case: SaleCase, files: Mapping[UUID, Path]) -> tuple[dict[str, Path], Rows]:
     """Return the ``files`` of the records of a sale, by their names in the archive, and what is told of each."""
-    held, rows = dict[str, Path](), list[tuple[str, ...]]()
+    held, rows = dict[str, Path](), Rows()
     for number, record in enumerate((each for each in case.records if each.id in files), start=1):
         path = files[record.id]
         name, digest = f"files/{number}-{record.evidence_type}{path.suffix}", digest_of(path)

@@ -31,7 +31,7 @@ from toolkit.errors import InvalidInput, PrivacyRefused
 from toolkit.kit.process import operation
 from toolkit.kit.services import Services
 from toolkit.kit.shown import Part, Shown, figures, links, say, table
-from toolkit.kit.spoken import _, counted, readable
+from toolkit.kit.spoken import _, counted
 from toolkit.message import Message
 from toolkit.privacy import persons
 from toolkit.privacy.erasure import Erasure, ErasurePlan, erase, pending, plan_erasure, replay, unlisted
@@ -67,10 +67,7 @@ class Privacy:
             InvalidInput: that is no CPF.
         """
         person = self._find(cpf)
-        rows = [
-            (each["id"], each["created_at"] and readable(each["created_at"], self._zone), " ".join(_stored(each)))
-            for each in person.clients
-        ]
+        rows = [(each["id"], each["created_at"], " ".join(_stored(each))) for each in person.clients]
         facts = {"clients": len(rows), "sales": len(person.sales)}
         parts = [
             figures(mask_cpf(person.cpf), facts),
@@ -322,10 +319,7 @@ class Privacy:
         dates = Message(
             "Notify the ANPD and the persons by {}, and add what was left out by {}.", notice, complement
         )
-        rows = [
-            (readable(each.at, self._zone), each.kind, each.account, each.sale_id or _(each.what), each.reason)
-            for each in found
-        ]
+        rows = [(each.at, each.kind, each.account, each.sale_id or _(each.what), each.reason) for each in found]
         columns = ["when", "event", "by", "about", "reason"]
         parts = [figures("Accesses to personal data", facts), table("Accesses", columns, rows), say(dates)]
         seen = [pick_camel(each, "at", "kind", "account", "what", "reason", "sale_id") for each in found]

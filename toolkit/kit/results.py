@@ -8,7 +8,6 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from zoneinfo import ZoneInfo
 
 from toolkit.contract.codes import CODES, WRONG_KIND
 from toolkit.contract.contents import ContentProblem
@@ -39,13 +38,13 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Shown[Any])
 
 
-def shown_clients(result: LoadResult, zone: ZoneInfo) -> Shown[LoadResult]:
+def shown_clients(result: LoadResult) -> Shown[LoadResult]:
     """Show the load of client files: each file, then every reason, repair and warning with examples."""
     from toolkit.intake.results import Repair
 
     parts: list[Part] = []
     for file in result.files:
-        parts += _of_file(file, zone, dry_run=result.dry_run)
+        parts += _of_file(file, dry_run=result.dry_run)
     if len(result.files) > 1:
         parts.append(figures(counted(result.rows, "row"), _tallied(result, dry_run=result.dry_run)))
     if result.reasons:
@@ -66,14 +65,13 @@ def _tallied(tally: Tally, *, dry_run: bool) -> dict[str, int]:
     return {done: tally.accepted, _("rejected"): tally.rejected, _("skipped"): tally.skipped}
 
 
-def _of_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> Iterator[Part]:
+def _of_file(file: FileLoaded, *, dry_run: bool) -> Iterator[Part]:
     """Yield the counts of a file, how it was read, and the files that came back."""
     heading = Message("{}: {}", file.source, counted(file.rows, "row"))
     yield figures(heading, _tallied(file, dry_run=dry_run))
     yield say(file.understood, aside=True)
     if file.already_loaded_at is not None:
-        before = readable(file.already_loaded_at, zone)
-        yield say(Message("these contents were loaded at {}; nothing changed", before))
+        yield say(Message("these contents were loaded at {}; nothing changed", readable(file.already_loaded_at)))
     for what, paths in ((_("rejected rows"), file.rejected_files), (_("skipped rows"), [file.skipped_file])):
         if there := [path for path in paths if path is not None]:
             yield links(what, there)
@@ -276,7 +274,7 @@ def shown_contents(verified: Verified) -> Shown[Verified]:
     return Shown(verified, parts, document, bool(verified.unusable or verified.left))
 
 
-def shown_completion(done: Completion, zone: ZoneInfo) -> Shown[Completion]:
+def shown_completion(done: Completion) -> Shown[Completion]:
     """Show whether a sale is completed, or why it cannot be."""
     completed, parts, verdict = done.completed_at is not None, [], done.verdict
     document: dict[str, Any] = {"saleId": done.sale_id, "completed": completed}
@@ -284,7 +282,7 @@ def shown_completion(done: Completion, zone: ZoneInfo) -> Shown[Completion]:
     if done.completed_at is not None:
         message = Message("{}: completed", done.sale_id)
         if done.already:
-            message = Message("{}: was completed before, at {}", done.sale_id, readable(done.completed_at, zone))
+            message = Message("{}: was completed before, at {}", done.sale_id, readable(done.completed_at))
         parts.append(say(message))
     if verdict is not None:
         if not completed:

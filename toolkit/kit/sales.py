@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
-from zoneinfo import ZoneInfo
 
 from sqlalchemy import Row
 
 from toolkit.contract.codes import CODES
 from toolkit.contract.fields import pick_camel
-from toolkit.contract.findings import FindingStatus, Status
+from toolkit.contract.findings import Status
 from toolkit.contract.people import mask_cpf
 from toolkit.kit.audits import due_of
 from toolkit.kit.shown import Shown, figures, table
-from toolkit.kit.spoken import _, counted, current_language, on_day, readable
+from toolkit.kit.spoken import _, counted, current_language, current_zone
 from toolkit.message import Message
-from toolkit.reports.json_document import finding_records, waiver_as_json
+from toolkit.reports.json_document import records, waiver_as_json
 from toolkit.reports.report import tuples
 from toolkit.reports.wording import EVENT_NAMES
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from toolkit.audit.sale_case import SaleCase
     from toolkit.evidence.records import EvidenceRecord
 
-Rows = list[tuple[str, ...]]
+Rows = list[tuple[object, ...]]
 
 PAYERS: Final = {True: "the contracting party pays", False: "somebody else pays", None: "unknown who pays"}
 
@@ -33,7 +32,7 @@ _HEADINGS = (
     ("What to do", "code", "meaning", "remedy"),
     ("Rule", "evidence", "accepted"),
     ("Evidence records", "type", "state", "file", "requested", "by", "id"),
-    ("Findings", "code", "status", "severity", "first seen", "due"),
+    ("Findings", "code", "status", "severity", "first seen", "due", "business days left"),
     ("Waivers", "reason", "owner", "approved by", "ends on"),
     ("Time line", "when", "event", "evidence"),
     ("Reviews by people", "evidence", "when", "by", "outcome", "counts until"),
@@ -41,20 +40,17 @@ _HEADINGS = (
 """The title of each table, and the headings of its columns."""
 
 
-def shown_sale(
-    case: SaleCase, zone: ZoneInfo, today: date, cpf: str | None = None, *, unmasked: bool = False
-) -> Shown[SaleCase]:
+def shown_sale(case: SaleCase, today: date, cpf: str | None = None, *, unmasked: bool = False) -> Shown[SaleCase]:
     """Show everything about a sale: facts, and tables; ``cpf`` is that of its client.
 
     ``unmasked`` shows the whole CPF and the names of files.
     """
-    facts, every = facts_of(case, zone, cpf, unmasked=unmasked), tables_of(case, zone, unmasked=unmasked)
-    parts = [figures(Message("Sale {}", case.sale_id), facts)]
-    parts += [table(title, headings, rows) for title, headings, rows in every]
-    return Shown(case, parts, sale_document(case, zone, today), case.verdict.status is not Status.COMPLIANT)
+    parts = [figures(Message("Sale {}", case.sale_id), facts_of(case, cpf, unmasked=unmasked))]
+    parts += [table(*each) for each in tables_of(case, unmasked=unmasked)]
+    return Shown(case, parts, sale_document(case, today), case.verdict.status is not Status.COMPLIANT)
 
 
-def facts_of(case: SaleCase, zone: ZoneInfo, cpf: str | None, *, unmasked: bool) -> dict[str, str]:
+def facts_of(case: SaleCase, cpf: str | None, *, unmasked: bool) -> dict[str, object]:
     """Return what a sale is, by the names of its facts."""
     facts = {
         "status": _(case.verdict.status),
@@ -62,42 +58,30 @@ def facts_of(case: SaleCase, zone: ZoneInfo, cpf: str | None, *, unmasked: bool)
         "payer": _(PAYERS[case.sale.is_client_financial_responsible]),
         "partner": case.sale.partner or _("none"),
         "client": str(case.sale.client_id or _("none")),
-        "created": readable(case.sale.created_at, zone),
-        "completed": readable(case.sale.completed_at, zone) if case.sale.completed_at else _("no"),
-        "Bucket read": readable(case.last_sync.finished_at, zone) if case.last_sync else _("never"),
+        "created": case.sale.created_at,
+        "completed": case.sale.completed_at or _("no"),
+        "Bucket read": case.last_sync.finished_at if case.last_sync else _("never"),
     }
     if cpf is not None:
-        facts["client"] += f" ({cpf if unmasked else mask_cpf(cpf)})"
+        facts["client"] = f"{facts['client']} ({cpf if unmasked else mask_cpf(cpf)})"
     return facts
 
 
-def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[str, list[str], Rows]]:
+def tables_of(case: SaleCase, *, unmasked: bool) -> list[tuple[str, list[str], Rows]]:
     """Return the tables about a sale: title, headings and rows of each."""
-    types = {each.id: each.evidence_type for each in case.records}
+    types, zone = {each.id: each.evidence_type for each in case.records}, current_zone()
     every: list[Rows] = [
         [(code, _(CODES[code].meaning), _(remedy)) for code, remedy in case.next_steps.items()],
         [(each.named, ", ".join(each.accepts)) for each in case.rule],
-        _record_rows(case.records, zone, unmasked=unmasked),
+        _record_rows(case.records, unmasked=unmasked),
         [
-            (
-                row.code,
-                _(row.status),
-                _(row.severity),
-                readable(row.firstSeen, zone, case.sale.created_at),
-                "" if row.status == FindingStatus.RESOLVED else due_of(row, zone),
-            )
+            (row.code, _(row.status), _(row.severity), row.firstSeen, *due_of(row, zone))
             for row in tuples(case.findings)
         ],
-        [(each.reason, each.owner, each.approved_by, on_day(each.end)) for each in case.waivers],
+        [(each.reason, each.owner, each.approved_by, each.end) for each in case.waivers],
+        [(event.happened_at, _(EVENT_NAMES[event.kind]), types[record]) for event, record in case.timeline],
         [
-            (readable(event.happened_at, zone, case.sale.created_at), _(EVENT_NAMES[event.kind]), types[record])
-            for event, record in case.timeline
-        ],
-        [
-            (
-                *(each.evidence_type, readable(each.answered_at, zone), each.reviewer, _outcome(each)),
-                on_day(each.ends_on) if each.ends_on else "",
-            )
+            (each.evidence_type, each.answered_at, each.reviewer, _outcome(each), each.ends_on)
             for each in case.looks
         ],
     ]
@@ -109,7 +93,7 @@ def _outcome(look: Row[Any]) -> str:
     return outcome if look.current else f"{outcome} ({_('an earlier version')})"
 
 
-def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]:
+def sale_document(case: SaleCase, today: date) -> dict[str, Any]:
     """Return what ``sale show --json`` prints; no name of a file is in it."""
     return {
         "saleId": case.sale_id,
@@ -128,7 +112,7 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
         ],
         "nextSteps": [{"code": code, "nextStep": remedy} for code, remedy in case.next_steps.items()],
         "records": [*map(_record_document, case.records)],
-        "findings": finding_records(case.findings, zone),
+        "findings": records(case.findings),
         "waivers": [waiver_as_json(each, today) for each in case.waivers],
         "timeline": [event.as_json() | {"evidenceId": evidence_id} for event, evidence_id in case.timeline],
         "reviews": [
@@ -139,13 +123,11 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
     }
 
 
-def shown_records(
-    sale_id: str, records: Sequence[EvidenceRecord], zone: ZoneInfo
-) -> Shown[Sequence[EvidenceRecord]]:
+def shown_records(sale_id: str, found: Sequence[EvidenceRecord]) -> Shown[Sequence[EvidenceRecord]]:
     """Show the evidence records of a sale with their ids and files."""
     title, *headings = _HEADINGS[2]
-    document = {"saleId": sale_id, "records": [*map(_record_document, records)]}
-    return Shown(records, [table(title, headings, _record_rows(records, zone))], document)
+    document = {"saleId": sale_id, "records": [*map(_record_document, found)]}
+    return Shown(found, [table(title, headings, _record_rows(found))], document)
 
 
 def _record_document(record: EvidenceRecord) -> dict[str, Any]:
@@ -162,17 +144,17 @@ def _record_document(record: EvidenceRecord) -> dict[str, Any]:
     }
 
 
-def _record_rows(records: Iterable[EvidenceRecord], zone: ZoneInfo, *, unmasked: bool = False) -> Rows:
+def _record_rows(found: Iterable[EvidenceRecord], *, unmasked: bool = False) -> Rows:
     return [
         (
             each.evidence_type,
             each.shown_state,
             "; ".join([*([each.object_key] if unmasked else []), *_file_facts(each)]),
-            readable(each.requested_at, zone),
+            each.requested_at,
             _requester(each),
-            str(each.id),
+            each.id,
         )
-        for each in records
+        for each in found
     ]
 
 

@@ -28,7 +28,7 @@ from toolkit.database.tables import audit_runs
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, NoAudit, SettingsError, ToolkitError
 from toolkit.extras import require
 from toolkit.kit.process import id_from, signed_in_account
-from toolkit.kit.spoken import parse_timestamp
+from toolkit.kit.spoken import parse_timestamp, set_language
 from toolkit.log.bundle import bundle
 from toolkit.log.events import record_event
 from toolkit.log.notes import Checkpoint, LogSigner, SignedState, new_key
@@ -75,6 +75,7 @@ class Services:
     ) -> None:
         self.environ = os.environ if environ is None else environ  # no default: help() shows its secrets
         self.clock, self.progress = clock, progress or Progress()
+        set_language(self.environ)
 
     @cached_property
     def settings(self) -> Settings:

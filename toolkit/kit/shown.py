@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
-from toolkit.kit.spoken import _, current_language, current_zone, notebook_shell
+from toolkit.kit.spoken import _, current_language, current_zone, notebook_shell, readable
 from toolkit.message import Message
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def say(text: str, *, aside: bool = False) -> Part:
     return Part(f"<p>{escape(_(text))}</p>", _(text), aside)
 
 
-def figures(heading: str, facts: Mapping[str, int | str], below: str = "") -> Part:
+def figures(heading: str, facts: Mapping[str, object], below: str = "") -> Part:
     """Show figures with their labels under a heading, and a sentence below."""
-    named = {_numbered(label, value): _cell(value) for label, value in facts.items()}
+    named = {_numbered(label, value): worded(value) for label, value in facts.items()}
     heading, below = _(heading), _(below)
     if any(isinstance(value, str) for value in facts.values()):
         text = "\n".join([heading, *(f"  {label}: {value}" for label, value in named.items())])
@@ -67,7 +67,7 @@ def figures(heading: str, facts: Mapping[str, int | str], below: str = "") -> Pa
     return Part(_html(heading, named, [named.values()]) + under, f"{text}\n{below}" if below else text)
 
 
-def _numbered(label: str, value: int | str) -> str:
+def _numbered(label: str, value: object) -> str:
     """Return a label, a plural, in the number of its figure, where the language has one for it."""
     number = value if isinstance(value, int) else 1
     one, said = label.removesuffix("s") if value == 1 else label, _(label)
@@ -78,13 +78,13 @@ def _numbered(label: str, value: int | str) -> str:
 def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]], total: int = 0) -> Part:
     """Show the first rows of a table; ``total`` tells how many there are where ``rows`` holds fewer."""
     rows = [*rows]
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[worded(value) for value in row] for row in rows]
     heading = _(heading)
     if not cells:
         return Part(f"<p><b>{escape(heading)}</b>: {_('none')}</p>", f"\n{heading}: {_('none')}")
     total, shown, names = max(total, len(cells)), rows[:IN_A_NOTEBOOK], [_(name) for name in columns]
     number = _number(len(shown), total)
-    lines = [f"\n{heading} ({_cell(total)})", *(f"  {line}" for line in aligned([names, *cells[:AS_TEXT]]))]
+    lines = [f"\n{heading} ({worded(total)})", *(f"  {line}" for line in aligned([names, *cells[:AS_TEXT]]))]
     if total > AS_TEXT:
         lines.append(_(Message("... and {:,} more; --json lists all of them", total - AS_TEXT)))
     return Part(_html(f"{heading} ({number})", names, shown, ' class="sortable texts"'), "\n".join(lines))
@@ -114,14 +114,19 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _cell(value: object) -> str:
+def worded(value: object) -> str:
+    """Return a value as people read it, and nothing for one that is not known."""
     if value is None or value != value:  # what is not a number, or no time
         return ""
+    if isinstance(value, datetime):
+        return readable(value)
+    if isinstance(value, date):
+        return current_language().day(value)
     return current_language().number(round(value, 1)) if isinstance(value, (int, float)) else str(value)
 
 
 def _number(shown: int, total: int) -> str:
-    return _cell(shown) + (f" / {_cell(total)}" if total > shown else "")
+    return worded(shown) + (f" / {worded(total)}" if total > shown else "")
 
 
 def _html(heading: str, columns: Iterable[str], rows: Iterable[Iterable[object]], kind: str = "") -> str:
@@ -133,9 +138,10 @@ def _html(heading: str, columns: Iterable[str], rows: Iterable[Iterable[object]]
 
 def _td(value: object) -> str:
     """Return a cell, with the number that sorts it."""
-    by = getattr(value, "by", value)
+    by = value.toordinal() if isinstance(value, date) else value
+    by = value.timestamp() if isinstance(value, datetime) else by
     order = f' data-value="{by}"' if isinstance(by, (int, float)) and by == by else ""
-    return f"<td{order}>{escape(_cell(value))}</td>"
+    return f"<td{order}>{escape(worded(value))}</td>"
 
 
 def _as_json(value: Any) -> Any:

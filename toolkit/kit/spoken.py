@@ -11,8 +11,8 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from datetime import date, datetime, time, timedelta
-from typing import Any, Final, Self, TextIO
+from datetime import datetime, time, timedelta
+from typing import Any, Final, TextIO
 from zoneinfo import ZoneInfo
 
 from toolkit.errors import InvalidInput, SettingsError, ToolkitError
@@ -25,7 +25,7 @@ _environ: ContextVar[Mapping[str, str]] = ContextVar("environ", default=os.envir
 
 
 def set_language(environ: Mapping[str, str]) -> None:
-    """Speak the language of this environment from now on."""
+    """Speak the language of this environment from now on, and tell moments in its zone."""
     _environ.set(environ)
 
 
@@ -50,21 +50,9 @@ def _(text: str) -> str:
     return current_language().tell(text)
 
 
-class Ordered(str):
-    """A text with the number that a table sorts it by: a moment comes by its time, not by its month's name."""
-
-    by: float
-
-    def __new__(cls, text: str, by: float) -> Self:
-        """Have ``text`` sorted by a number."""
-        made = super().__new__(cls, text)
-        made.by = by
-        return made
-
-
-def counted(number: int, noun: str) -> Ordered:
+def counted(number: int, noun: str) -> str:
     """Return ``1 sale``, ``2 sales`` or ``1,200 sales``."""
-    return Ordered(current_language().counted(number, noun), number)
+    return current_language().counted(number, noun)
 
 
 def format_error(error: Exception) -> str:
@@ -75,14 +63,9 @@ def format_error(error: Exception) -> str:
 ToolkitError.worded = staticmethod(format_error)
 
 
-def readable(moment: datetime, timezone: ZoneInfo, beside: datetime | None = None) -> Ordered:
-    """``20 Nov 2026, 18:00 (UTC-03:00)``; without the offset where ``beside`` it a moment tells the same."""
-    return Ordered(current_language().moment(moment, timezone, beside), moment.timestamp())
-
-
-def on_day(day: date) -> Ordered:
-    """``20 Nov 2026`` or ``20/11/2026``."""
-    return Ordered(current_language().day(day), day.toordinal())
+def readable(moment: datetime) -> str:
+    """``20 Nov 2026, 18:00 (UTC-03:00)``."""
+    return current_language().moment(moment, current_zone())
 
 
 EXAMPLES: Final = Message("{} or {}", "2026-11-20, 2026-11-20 18:00", "2026-11-20T18:00-03:00")

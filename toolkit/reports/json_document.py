@@ -13,28 +13,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 
-from toolkit.audit.changes import KINDS, FindingChanges
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT, items
 from toolkit.contract.waivers import Waiver
 from toolkit.reports.audited import ROW_COLUMNS, Audited
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso, iso_column, tuples
-
-
-def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
-    """Return each finding with its life, in the columns of ``toolkit.audit.findings.as_listed``."""
-    return [*map(json.loads, json_rows(findings.drop(columns="change", errors="ignore"), encoder(timezone)))]
-
-
-def changes_as_json(changes: FindingChanges) -> dict[str, Any]:
-    """Return the ids of findings by what happened between two moments, and the days between them."""
-    return {
-        "from": changes.start,
-        "to": changes.end,
-        **{kind: changes.ids(kind) for kind in KINDS},
-        "saleGone": changes.without_sale,
-        "trend": records(changes.by_day),
-    }
 
 
 def waiver_as_json(waiver: Waiver, today: date) -> dict[str, Any]:
