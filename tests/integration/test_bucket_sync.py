@@ -342,5 +342,5 @@ def test_the_command_takes_the_newest_inventory_over(run, put, deliver, monkeypa
     monkeypatch.chdir(days if inside else days.parent)
     named = "." if inside else days.name
     told = run("bucket", "sync", "--inventory", named, "--json").told
-    assert (told["appeared"], told["listedSince"]) == (1, "2026-03-01T00:00:00+00:00")
+    assert (told["appeared"], told["listedSince"]) == (1, "2026-02-28T21:00:00-03:00")
     run("bucket", "sync", "--inventory", "x", "--full", ends=2)

@@ -15,12 +15,10 @@ import toolkit
 from toolkit import cli, errors
 from toolkit.bucket.errors import REFUSALS
 from toolkit.cli.context import pieces
-from toolkit.contract.codes import CODES, Owner, Severity, Subject
-from toolkit.contract.contents import Coverage
+from toolkit.contract.codes import CODES, Owner, Severity
 from toolkit.contract.fields import _BOUNDS, NOT_MISLEADING
 from toolkit.contract.findings import FindingStatus, Status
-from toolkit.contract.privacy import AnswerOutcome, Category, Right
-from toolkit.contract.resources import AnswerKind, QualityWarning
+from toolkit.contract.privacy import AnswerOutcome
 from toolkit.contract.scorecards import read_scorecard
 from toolkit.contract.service_rows import SENTENCES as OF_ROWS
 from toolkit.contract.service_rows import ServiceChange
@@ -29,12 +27,11 @@ from toolkit.database.service import WRITES
 from toolkit.evidence.contents import Failure
 from toolkit.http.tokens import MAKE_A_SECRET
 from toolkit.intake import checks, workbooks
-from toolkit.intake.registration import Likeness
-from toolkit.intake.results import Repair
 from toolkit.intake.tables import IS_ROUNDED, NOT_TEXT, TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, partner_notices, runs
 from toolkit.kit import desk, dossier, sales
 from toolkit.language import ENGLISH, OF_SYSTEM, language
+from toolkit.message import LabelledEnum
 from toolkit.notebooks.packaged import packaged_notebooks
 from toolkit.notebooks.parameters import read_parameters
 from toolkit.partner import posting
@@ -54,7 +51,7 @@ _SAYS = {
 }
 """The calls that say something to people, and the places of its texts."""
 
-_DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark", "_grid", "_why", "_wrong_rows"), range(9))
+_DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark", "_grid", "_why"), range(9))
 
 _OF_SETTINGS = dict.fromkeys(("SettingsError", "ToolkitError"), (0,))
 """What the HTTP interface says to those who start it; all else it says to programs."""
@@ -137,9 +134,8 @@ def _of_tables():
     of_rooms = (OF_ROWS, SENTENCES, REFUSALS, workbooks.REFUSALS, posting.HINTS)
     for table in (*of_rooms, notices.SENTENCES, partner_notices.SENTENCES, desk.MARKS, sales.PAYERS):
         yield from table.values()
-    labelled = (AnswerKind, Category, Coverage, Failure, QualityWarning, Repair, Likeness, Right, Subject)
-    for worded in (*labelled, notices.NoticeKind):
-        yield from (each.text for each in worded)
+    for labelled in {*LabelledEnum.__subclasses__(), Failure} - {runs.Outcome}:  # outcomes stand in logs
+        yield from (each.text for each in labelled)
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)
     yield from (*AnswerOutcome, *ServiceChange, *Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)

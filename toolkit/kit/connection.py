@@ -15,6 +15,7 @@ from toolkit.audit.waivers import add_waiver, revoke_waiver, waivers_at
 from toolkit.database.belonging import check_bucket, pending_restore
 from toolkit.errors import InvalidInput
 from toolkit.extras import require
+from toolkit.intake.registration import ClientQuality, client_quality
 from toolkit.kit import results
 from toolkit.kit.process import id_from, operation, signed_in_account
 from toolkit.kit.services import Moment, Services
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from toolkit.evidence.credentials import ManifestResult
     from toolkit.evidence.records import EvidenceRecord
     from toolkit.evidence.upload import Uploaded
-    from toolkit.intake.registration import ClientQuality
     from toolkit.intake.results import LoadResult
     from toolkit.intake.sales import SalesLoaded
     from toolkit.kit.audits import AuditResult
@@ -116,8 +116,6 @@ class Kit(Services):
         Args:
             most: groups of clients to name of each likeness, the largest first.
         """
-        from toolkit.intake.registration import client_quality
-
         return results.shown_quality(client_quality(self.database, self.today(), most))
 
     @operation

@@ -272,10 +272,8 @@ class Privacy:
             category.text: sorted(column for column, of in columns.items() if of == category.text)
             for category in Category
         }
-        kept = [
-            {"of": sorted(each.of), "start": str(each.start), "days": each.days, "basis": each.basis}
-            for each in rules.retention
-        ]
+        kept = [{"of": sorted(each.of)} | pick_camel(each, "start", "days", "basis") for each in rules.retention]
+        periods = [(", ".join(each["of"]), each["start"], each["days"], each["basis"]) for each in kept]
         document = {
             **pick_camel(rules, "contact", "sharing", "security", "remarks"),
             "subjects": ["clients of energy utilities", "persons who pay for them", "staff and partners"],
@@ -291,11 +289,7 @@ class Privacy:
         parts = [
             figures("Record of processing", facts),
             table("Personal data", ["category", "columns"], rows),
-            table(
-                "Periods",
-                ["types", "from", "days", "basis"],
-                [(", ".join(sorted(each.of)), each.start, each.days, each.basis) for each in rules.retention],
-            ),
+            table("Periods", ["types", "from", "days", "basis"], periods),
         ]
         if missing:
             parts.append(say(Message("Not said in the file of TOOLKIT_PRIVACY: {}.", ", ".join(missing))))

@@ -14,6 +14,7 @@ from toolkit.contract.contents import ContentProblem
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.resources import QualityWarning
 from toolkit.errors import InvalidInput
+from toolkit.intake.registration import ClientQuality, Likeness
 from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
 from toolkit.kit.spoken import _, counted, current_language, readable
 from toolkit.message import Message
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from toolkit.evidence.contents import Verified
     from toolkit.evidence.credentials import ManifestResult
     from toolkit.evidence.upload import Uploaded
-    from toolkit.intake.registration import ClientQuality
     from toolkit.intake.results import FileLoaded, LoadResult, Tally
     from toolkit.intake.sales import SalesLoaded
     from toolkit.intake.tables import Rejected
@@ -47,14 +47,10 @@ def shown_clients(result: LoadResult) -> Shown[LoadResult]:
         parts += _of_file(file, dry_run=result.dry_run)
     if len(result.files) > 1:
         parts.append(figures(counted(result.rows, "row"), _tallied(result, dry_run=result.dry_run)))
-    if result.reasons:
-        parts.append(_why("Why rows were rejected", "reason", result, result.reasons, {}))
-    if result.repairs:
-        texts = {str(each): each.text for each in Repair}
-        parts.append(_why("What was repaired, in rows that are fine", "repaired", result, result.repairs, texts))
-    if result.warnings:
-        texts = {str(each): each.text for each in QualityWarning}
-        parts.append(_why("Doubtful, though valid", "warning", result, result.warnings, texts))
+    texts = {str(each): each.text for each in (*Repair, *QualityWarning)}
+    parts += _why("Why rows were rejected", "reason", result, result.reasons, texts)
+    parts += _why("What was repaired, in rows that are fine", "repaired", result, result.repairs, texts)
+    parts += _why("Doubtful, though valid", "warning", result, result.warnings, texts)
     parts += [remark("not loaded", reason) for reason in result.unreadable]
     attention = bool(result.rejected or result.unreadable)
     return Shown(result, parts, result.document(), attention)
@@ -79,7 +75,9 @@ def _of_file(file: FileLoaded, *, dry_run: bool) -> Iterator[Part]:
         yield say(note)
 
 
-def _why(heading: str, of: str, result: LoadResult, counts: Mapping[str, int], texts: Mapping[str, str]) -> Part:
+def _why(
+    heading: str, of: str, result: LoadResult, counts: Mapping[str, int], texts: Mapping[str, str]
+) -> Iterator[Part]:
     """Show how many rows have each reason, repair or warning, and the first of them."""
     rows, lines, several = [], [], len(result.files) > 1
     for each, count in counts.items():
@@ -88,13 +86,13 @@ def _why(heading: str, of: str, result: LoadResult, counts: Mapping[str, int], t
         rows.append((text, count, places) if places else (text, count))
         mark = "" if of == "reason" else f"{_(of)}: "
         lines.append(f"{current_language().number(count):>9} × {mark}{text}" + (f" ({places})" if places else ""))
-    return replace(table(heading, [of, "rows", _("first lines")][: len(rows[0])], rows), text="\n".join(lines))
+    if rows:
+        columns = [of, "rows", _("first lines")][: len(rows[0])]
+        yield replace(table(heading, columns, rows), text="\n".join(lines))
 
 
 def shown_quality(found: ClientQuality) -> Shown[ClientQuality]:
     """Show doubtful clients, and those that are alike."""
-    from toolkit.intake.registration import Likeness
-
     repeated, alike = found.groups.get(Likeness.SAME_CONTRACT, 0), sum(found.groups.values())
     facts = {"clients": found.clients, "registered more than once": repeated, "groups that are alike": alike}
     parts = [figures("Registered clients", facts)]
@@ -144,40 +142,23 @@ def shown_sales(loaded: SalesLoaded, name: str) -> Shown[SalesLoaded]:
     return Shown(loaded, parts, document, attention)
 
 
-def of_rejected(rejected: Rejected, files: Sequence[Path]) -> tuple[list[Part], dict[str, Any]]:
+def of_rejected(rejected: Rejected, files: Sequence[Path] = ()) -> tuple[list[Part], dict[str, Any]]:
     """Show why rows were rejected, and where they are written to be corrected; nothing where none was."""
-    document = {
-        "rejected": len(rejected),
-        "rejectedRows": _rejected(rejected),
-        "rejectedFiles": [str(path) for path in files],
-    }
-    if not rejected:
-        return [], document
-    reasons = _wrong_rows("Why rows were rejected", rejected)
-    return [reasons, links("The rejected rows, to be corrected and loaded", files)], document
-
-
-def _wrong_rows(heading: str, rejected: Rejected) -> Part:
-    rows = [(line, each.field, _(each.message)) for line, found in rejected.items() for each in found]
-    return table(heading, ["line", "field", "reason"], rows)
-
-
-def _rejected(rejected: Rejected) -> list[dict[str, Any]]:
-    return [
-        {"line": line, "errors": [pick_camel(each, "field", "message") for each in found]}
-        for line, found in rejected.items()
-    ]
+    found = {line: [pick_camel(each, "field", "message") for each in wrong] for line, wrong in rejected.items()}
+    rows = [(line, each["field"], _(each["message"])) for line, errors in found.items() for each in errors]
+    parts = [table("Why rows were rejected", ["line", "field", "reason"], rows)] if rows else []
+    parts += [links("The rejected rows, to be corrected and loaded", files)] if files else []
+    listed = [{"line": line, "errors": errors} for line, errors in found.items()]
+    return parts, {"rejected": len(rejected), "rejectedRows": listed, "rejectedFiles": files}
 
 
 def shown_request(manifest: ManifestResult, name: str, out: Path) -> Shown[ManifestResult]:
     """Show the credentials for a manifest: where they are, and never what they are."""
     heading = Message("{}: {}", name, counted(manifest.rows, "row"))
-    if manifest.rejected:
+    wrong, rejected = of_rejected(manifest.rejected)
+    if wrong:
         facts = {"rejected": len(manifest.rejected)}
-        parts = [
-            figures(heading, facts, "Nothing was issued. Correct the rows below and run again."),
-            _wrong_rows("What is wrong", manifest.rejected),
-        ]
+        parts = [figures(heading, facts, "Nothing was issued. Correct the rows below and run again."), *wrong]
     else:
         facts = {
             "issued": manifest.issued,
@@ -191,12 +172,11 @@ def shown_request(manifest: ManifestResult, name: str, out: Path) -> Shown[Manif
     document = {
         **pick_camel(manifest, "rows", "issued", "reissued"),
         "skipped": len(manifest.skipped),
-        "rejected": len(manifest.rejected),
-        "out": None if manifest.rejected else str(out),
+        "out": None if wrong else out,
         "skippedRows": [{"line": line, "id": each} for line, each in manifest.skipped],
-        "rejectedRows": _rejected(manifest.rejected),
+        **rejected,
     }
-    return Shown(manifest, parts, document, bool(manifest.rejected))
+    return Shown(manifest, parts, document, bool(wrong))
 
 
 def shown_upload(uploaded: Uploaded, name: str) -> Shown[Uploaded]:
@@ -218,9 +198,10 @@ def shown_sync(synced: Synced, *, inventory: bool) -> Shown[Synced]:
     facts = {"new": synced.appeared, "overwritten": synced.changed, "vanished": synced.vanished}
     facts |= {"examined": synced.examined}
     parts = [figures(heading, facts)]
-    since = None if synced.listed_since is None else synced.listed_since.isoformat(timespec="seconds")
+    since = synced.listed_since
     if inventory:
-        parts.append(remark("note", Message("the oldest part of the listing is of {}", since or "never")))
+        oldest = Message("the oldest part of the listing is of {}", readable(since) if since else _("never"))
+        parts.append(remark("note", oldest))
     if synced.lacking:
         lacking = counted(synced.lacking, "object")
         note = Message(
