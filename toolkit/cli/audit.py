@@ -56,19 +56,19 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @functools.wraps(command)
     def with_judge(
-        kit: Kit, /, as_of: str | None, no_sync: bool, no_verify: bool, confirmed: bool, engine: str, **given: Any
+        as_of: str | None, no_sync: bool, no_verify: bool, confirmed: bool, engine: str, **given: Any
     ) -> Any:
         if as_of is not None and given.get("earlier") is not None:
             raise click.UsageError("--as-of and --audit do not go together; name one.")
 
-        def judge(out: str | None = None) -> AuditResult:
+        def judge(kit: Kit, out: str | None = None) -> AuditResult:
             moment = past_moment(kit, as_of, "--as-of")
             looks = {"sync": not no_sync, "verify": not no_verify, "confirmed": confirmed}
             return kit.audit(moment, **looks, out=out, engine=engine)
 
         return command(judge=judge, **given)
 
-    return pass_kit(with_judge)
+    return with_judge
 
 
 @click.command()
@@ -80,7 +80,7 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Where the folder of the audit goes, instead of TOOLKIT_AUDITS.",
 )
 @shows()
-def audit(_kit: Kit, /, judge: Callable[[str | None], AuditResult], out: str | None) -> AuditResult:
+def audit(kit: Kit, judge: Callable[[Kit, str | None], AuditResult], out: str | None) -> AuditResult:
     """Judge every sale by the evidence that lies in the bucket, and show the totals.
 
     The sales and the bucket are looked at first, and new files are verified for as long as
@@ -101,14 +101,14 @@ def audit(_kit: Kit, /, judge: Callable[[str | None], AuditResult], out: str | N
     nothing was evaluated, because no sale is there, or because most sales, records or objects
     are gone at once.
     """
-    return judge(out)
+    return judge(kit, out)
 
 
 @click.command()
 @audit_options
 @click.option("--status", type=click.Choice(list(map(str, FindingStatus))), help="Only findings of this status.")
 @shows()
-def findings(_kit: Kit, /, judge: Callable[[], AuditResult], status: str | None) -> Shown[Any]:
+def findings(kit: Kit, judge: Callable[[Kit], AuditResult], status: str | None) -> Shown[Any]:
     """Judge every sale, and list every finding with its status, dates, deadline and owner.
 
     A finding keeps its id while it lives: the same gap of the same sale, the same oddity of
@@ -126,7 +126,7 @@ def findings(_kit: Kit, /, judge: Callable[[], AuditResult], status: str | None)
 
     Exit status 3: some finding is open or reopened.
     """
-    return judge().listed_findings(status=status)
+    return judge(kit).listed_findings(status=status)
 
 
 @click.command()
@@ -211,7 +211,7 @@ def changes(kit: Kit, start: str, end: str | None, out: Path | None) -> Shown[An
 def report(
     kit: Kit,
     /,
-    judge: Callable[[], AuditResult],
+    judge: Callable[[Kit], AuditResult],
     earlier: str | None,
     since: str | None,
     out: Path,
@@ -242,7 +242,7 @@ def report(
         raise click.BadParameter(error.message, param_hint="--format") from None
     pa.set_memory_pool(pa.system_memory_pool())  # it gives back what Arrow's own one keeps
     unmask, start = reason_for(show_cpf, reason, "--show-cpf"), past_moment(kit, since, "--since")
-    audit = judge() if earlier is None else kit.open_audit(earlier)
+    audit = judge(kit) if earlier is None else kit.open_audit(earlier)
     written = audit.report(out, formats=wanted, since=start, unmask=unmask, **options)
     finish(written)
     incomplete, conflict = (written.document[name] for name in ("incomplete", "conflict"))

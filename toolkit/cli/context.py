@@ -42,8 +42,6 @@ confirm_disappearance = click.option(
     help="Accept that most sales, records or objects are gone at once.",
 )
 
-_KIT: Final = "toolkit.kit"
-
 
 def pass_kit(command: Callable[Concatenate[Kit, P], R]) -> Callable[P, R]:
     """Give a command the kit of this call, which is closed at its end."""
@@ -53,11 +51,9 @@ def pass_kit(command: Callable[Concatenate[Kit, P], R]) -> Callable[P, R]:
         from toolkit.kit.connection import Kit
 
         root = click.get_current_context().find_root()
-        if _KIT not in root.meta:
-            bar = None if root.params["quiet"] else ProgressBar(sys.stderr)
-            root.meta[_KIT] = kit = Kit(environ=root.obj, progress=bar)
-            root.call_on_close(kit.close)
-        return command(root.meta[_KIT], *args, **given)
+        bar = None if root.params["quiet"] else ProgressBar(sys.stderr)
+        with Kit(environ=root.obj, progress=bar) as kit:
+            return command(kit, *args, **given)
 
     return with_kit
 

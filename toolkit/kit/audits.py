@@ -171,10 +171,10 @@ class AuditResult:
         wanted = chosen(formats.split(",") if isinstance(formats, str) else formats)
         spoken = language_of(language) if language else default_language(self.environ)
         kit, place = self._kit, expanded(out) if self._kit is None else self._kit.path(out)
-        if unmask is not None and kit is None:
-            raise InvalidInput("Whole CPFs stand in the database: open the audit by toolkit.connect().")
         cpfs = None
-        if unmask is not None and kit is not None:
+        if unmask is not None:
+            if kit is None:
+                raise InvalidInput("Whole CPFs stand in the database: open the audit by toolkit.connect().")
             kit.unmask(unmask, "CPFs of an audit")
             cpfs = kit.cpfs(self.audit.sql("SELECT client_id FROM clients")["client_id"].to_pylist())
         changes = None if since is None else self.changes(since).result
