@@ -17,7 +17,6 @@ from toolkit.kit.connection import Kit
 from toolkit.kit.health import service_health
 from toolkit.kit.shown import Shown, remark, say
 from toolkit.kit.spoken import _, current_language
-from toolkit.message import Message
 
 
 @click.command()
@@ -162,8 +161,8 @@ def check(kit: Kit) -> Shown[Any]:
     """
     proof = prove(kit.database, _holds(kit))
     counts = [proof["counts"][name] for name in ("sales", "records", "clients")]
-    parts = [say(Message("sales: {:,}, records: {:,}, clients: {:,}", *counts))]
-    parts += [say(Message("{}: {}", column, said)) for column, said in proof["values"].items()]
+    parts = [say("sales: {:,}, records: {:,}, clients: {:,}", *counts)]
+    parts += [say("{}: {}", column, said) for column, said in proof["values"].items()]
     parts += [*map(say, proof["flaws"]), *(remark("note", text) for text in proof["notes"])]
     return Shown(proof, parts, proof, bool(proof["flaws"]))
 

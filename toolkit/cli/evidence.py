@@ -12,7 +12,7 @@ from toolkit.evidence.records import LONGEST_SECONDS
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import readable
-from toolkit.message import Message, recognised
+from toolkit.message import recognised
 
 evidence = click.Group("evidence")
 
@@ -89,9 +89,9 @@ def withdraw(kit: Kit, evidence_id: UUID, **people: str) -> Shown[Any]:
         --reason "KYC of another client" --by ana@example.com --approved-by rui@example.com
     """
     done = kit.withdraw(evidence_id, **people)
-    message = Message("{}: withdrawn from sale {}", done.evidence_id, done.sale_id)
+    said = say("{}: withdrawn from sale {}", done.evidence_id, done.sale_id)
     document = {"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at}
-    return Shown(done, [say(message)], document)
+    return Shown(done, [said], document)
 
 
 @evidence.command(short_help="Make a link that opens one file for some minutes.")
@@ -112,9 +112,10 @@ def link(kit: Kit, /, evidence_id: UUID, **given: Any) -> Shown[Any]:
       toolkit evidence link 0199c0de-0000-7000-8000-000000000001 --reason "complaint 4711"
     """
     made = kit.link(evidence_id, **given)
-    until = Message("{} of sale {}, until {}:", evidence_id, made.sale_id, readable(made.expires_at))
+    until = readable(made.expires_at)
+    heading = say("{} of sale {}, until {}:", evidence_id, made.sale_id, until, aside=True)
     document = {"id": evidence_id, "saleId": made.sale_id, "url": made.url, "expiresAt": made.expires_at}
-    return Shown(made, [say(until, aside=True), say(made.url)], document)
+    return Shown(made, [heading, say(made.url)], document)
 
 
 @evidence.command(short_help="Send files into the bucket, with the credentials for them.")

@@ -43,14 +43,14 @@ def explain(code: str | None, as_json: bool) -> int:
     }
     width = max(len(_(name)) for name in facts)
     parts = [say(f"  {_(name):<{width}} {value}") for name, value in facts.items() if value]
-    parts.insert(0, say(Message("{}: {}", known.code, _(known.name))))
+    parts.insert(0, say("{}: {}", known.code, _(known.name)))
     return finish(Shown(known, parts, _as_json(known)), as_json)
 
 
 def _every_code() -> Shown[Any]:
     parts, width = [], max(map(len, CODES))
     for subject in Subject:
-        parts.append(say(Message("{}:", _(subject.text))))
+        parts.append(say("{}:", _(subject.text)))
         for each in CODES.values():
             if each.subject is subject:
                 parts.append(say(f"  {each.code:<{width}}  {_(each.severity or ''):<8}  {_(each.meaning)}"))

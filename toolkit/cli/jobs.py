@@ -117,7 +117,7 @@ def list_jobs(kit: Kit) -> Shown[Any]:
     columns = ["job", "schedule", "next", "last"]
     parts = [say(line) for line in aligned([[*map(_, columns)], *rows])]
     zone = kit.settings.timezone.key
-    parts.append(say(Message("from {}, times in {}", runner.file, zone), aside=True))
+    parts.append(say("from {}, times in {}", runner.file, zone, aside=True))
     return Shown(found, parts, {"file": runner.file, "timezone": zone, "jobs": found})
 
 

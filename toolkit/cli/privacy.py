@@ -14,7 +14,6 @@ from toolkit.contract.fields import DATE_SHAPE
 from toolkit.contract.privacy import AnswerOutcome, Right
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, say
-from toolkit.message import Message
 
 _DAY = click.DateTime(["%Y-%m-%d"])
 
@@ -180,8 +179,8 @@ def add_request(kit: Kit, right: str, received: datetime | None) -> Shown[Any]:
       toolkit privacy request add --right erasure --received 2026-11-20 < cpf.txt
     """
     noted = kit.privacy.request(_cpf(), Right(right), _day(received))
-    message = Message("{}: due on {}", noted.id, noted.due_on)
-    return Shown(noted, [say(message)], {"id": noted.id, "dueOn": noted.due_on})
+    said = say("{}: due on {}", noted.id, noted.due_on)
+    return Shown(noted, [said], {"id": noted.id, "dueOn": noted.due_on})
 
 
 @request.command("list", short_help="List the requests.")

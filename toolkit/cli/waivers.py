@@ -93,7 +93,7 @@ def revoke(kit: Kit, waiver_id: UUID, reason: str, by: str) -> Shown[Any]:
     """
     revoked_at = kit.revoke_waiver(waiver_id, reason=reason, by=by)
     document = {"id": waiver_id, "revokedAt": revoked_at}
-    return Shown(revoked_at, [say(Message("{}: revoked", waiver_id))], document)
+    return Shown(revoked_at, [say("{}: revoked", waiver_id)], document)
 
 
 @waiver.command(short_help="Check a file of waivers without adding them.")
@@ -113,8 +113,8 @@ def lint(kit: Kit, file: Path) -> Shown[Any]:
     linted = lint_waivers(file, today=kit.today())
     wrong = [{"place": place, "errors": errors} for place, (_r, errors) in enumerate(linted, start=1) if errors]
     _tell_wrong(file, linted)
-    heading = Message("{}: {}, {} wrong", file.name, counted(len(linted), "waiver"), len(wrong))
-    return Shown(linted, [say(heading)], {"waivers": len(linted), "wrong": wrong}, bool(wrong))
+    heading = say("{}: {}, {} wrong", file.name, counted(len(linted), "waiver"), len(wrong))
+    return Shown(linted, [heading], {"waivers": len(linted), "wrong": wrong}, bool(wrong))
 
 
 def _tell_wrong(file: Path, linted: list[tuple[WaiverRequest | None, list[Message]]]) -> bool:

@@ -184,7 +184,7 @@ def _shown(notified: list[PartnerTold], unknown: list[str]) -> Shown[list[Partne
     rows = [(each.partner, each.findings, *each.stages.values(), each.problem or "") for each in notified]
     parts = [table("Partners with something to be told", columns, rows)]
     for name in unknown:
-        parts.append(remark("note", Message("no sale names the partner {!r}; names are as in the sales", name)))
+        parts.append(remark("note", "no sale names the partner {!r}; names are as in the sales", name))
     untold = sum(each.problem is not None for each in notified)
     if untold:
         text = Message("{} could not be told at every address; the next start tries again where it helps", untold)

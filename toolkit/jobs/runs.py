@@ -206,9 +206,9 @@ def job_history(kit: Services, *, job: str = "nightly", runs: int = 60) -> Shown
     found = runs_of(kit.database, job.strip() or None, runs)
     facts = {status.value: sum(run.status == status for run in found) for status in RunStatus}
     if not found:
-        message = Message("Nothing ran yet. A scheduler starts jobs: toolkit job --help")
-        message = Message("{} never ran; see: toolkit job list", job.strip()) if job.strip() else message
-        return Shown(found, [say(message)], {"runs": []})
+        nothing = say("Nothing ran yet. A scheduler starts jobs: toolkit job --help")
+        nothing = say("{} never ran; see: toolkit job list", job.strip()) if job.strip() else nothing
+        return Shown(found, [nothing], {"runs": []})
     rows = []
     for run in found:
         open_ = open_sales(counts_of(run.steps)).get("open")

@@ -349,8 +349,7 @@ def shown_changes(found: FindingChanges) -> Shown[FindingChanges]:
     }
     parts = [figures(Message("Findings from {} to {}", start, readable(found.end)), facts)]
     if found.first:
-        note = Message("no audit had been made by {}, so that every finding counts as new", start)
-        parts.append(remark("note", note))
+        parts.append(remark("note", "no audit had been made by {}, so that every finding counts as new", start))
     if gone := len(found.without_sale):
         note = Message(
             "{} of the resolved findings ended because their sale is gone: toolkit explain SALE_GONE", gone
@@ -403,7 +402,7 @@ def shown_waivers(waivers: Sequence[Waiver], today: date) -> Shown[Sequence[Waiv
         rows.append((*held, subject, each.reason, each.owner, each.approved_by))
     parts = [table("Waivers", columns, rows)]
     parts += [
-        remark("note", Message("{} ends in {}; its findings are back then", each.id, counted(left, "day")))
+        remark("note", "{} ends in {}; its findings are back then", each.id, counted(left, "day"))
         for each in waivers
         if each.holds(today) and (left := each.days_left(today)) <= ENDS_SOON
     ]

@@ -45,8 +45,8 @@ def service_health(settings: Settings) -> Shown[dict[str, Facts]]:
     found = {"database": _database(settings, postgres), "bucket": _bucket(settings, s3)}
     parts = [say(f"{_('home'):<9} {settings.home}")]
     for service, facts in found.items():
-        parts.append(say(Message("{:<9} {}", _(service), _summary(facts))))
-        parts += [say(Message("{:<9} {:<7} {}", "", _(label), value)) for label, value in _details(facts)]
+        parts.append(say("{:<9} {}", _(service), _summary(facts)))
+        parts += [say("{:<9} {:<7} {}", "", _(label), value) for label, value in _details(facts)]
     attention = any(facts["problem"] for facts in found.values())
     return Shown(found, parts, {"home": settings.home, **found}, attention)
 

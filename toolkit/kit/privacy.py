@@ -292,7 +292,7 @@ class Privacy:
             table("Periods", ["types", "from", "days", "basis"], periods),
         ]
         if missing:
-            parts.append(say(Message("Not said in the file of TOOLKIT_PRIVACY: {}.", ", ".join(missing))))
+            parts.append(say("Not said in the file of TOOLKIT_PRIVACY: {}.", ", ".join(missing)))
         return Shown(document, parts, document, bool(missing))
 
     def incident(self, since: datetime, until: datetime, known_on: date) -> Shown[Sequence[Row[Any]]]:
@@ -310,12 +310,10 @@ class Privacy:
         touched = sorted({each.sale_id for each in found if each.sale_id})
         accounts = {each.account for each in found}
         facts = {"events": len(found), "accounts": len(accounts), "sales": len(touched)}
-        dates = Message(
-            "Notify the ANPD and the persons by {}, and add what was left out by {}.", notice, complement
-        )
+        dates = say("Notify the ANPD and the persons by {}, and add what was left out by {}.", notice, complement)
         rows = [(each.at, each.kind, each.account, each.sale_id or _(each.what), each.reason) for each in found]
         columns = ["when", "event", "by", "about", "reason"]
-        parts = [figures("Accesses to personal data", facts), table("Accesses", columns, rows), say(dates)]
+        parts = [figures("Accesses to personal data", facts), table("Accesses", columns, rows), dates]
         seen = [pick_camel(each, "at", "kind", "account", "what", "reason", "sale_id") for each in found]
         document = {"accesses": seen, "sales": touched, "noticeBy": notice, "complementBy": complement}
         return Shown(found, parts, document)
@@ -330,17 +328,14 @@ class Privacy:
             found = replay(kit.database, kit.bucket, self.ledger)
             kit.seal_if_possible()
         number = counted(len(found), "erasure")
-        message = Message("{} would be carried out again" if dry_run else "{} carried out again", number)
-        parts: list[Part] = [say(message)]
+        parts = [say("{} would be carried out again" if dry_run else "{} carried out again", number)]
         if not self.ledger.exists():
-            parts.append(
-                say(Message("There is no ledger at {}: nothing was erased yet, or it was lost.", self.ledger))
-            )
+            parts.append(say("There is no ledger at {}: nothing was erased yet, or it was lost.", self.ledger))
         if lost := kit.database.run(unlisted, self.ledger):
             number = counted(lost, "erasure")
-            parts.append(say(Message("{} does not list {} that the database knows.", self.ledger, number)))
-        ids = [str(each.id) for each in found]
-        return Shown(found, parts, {"erasures": ids, "unlisted": lost}, bool(lost or (dry_run and found)))
+            parts.append(say("{} does not list {} that the database knows.", self.ledger, number))
+        document = {"erasures": [each.id for each in found], "unlisted": lost}
+        return Shown(found, parts, document, bool(lost or (dry_run and found)))
 
     def _find(self, cpf: str) -> KnownPerson:
         return self._kit.database.run(persons.find_person, cpf, self.plan, self._zone)

@@ -67,7 +67,7 @@ def _of_file(file: FileLoaded, *, dry_run: bool) -> Iterator[Part]:
     yield figures(heading, _tallied(file, dry_run=dry_run))
     yield say(file.understood, aside=True)
     if file.already_loaded_at is not None:
-        yield say(Message("these contents were loaded at {}; nothing changed", readable(file.already_loaded_at)))
+        yield say("these contents were loaded at {}; nothing changed", readable(file.already_loaded_at))
     for what, paths in ((_("rejected rows"), file.rejected_files), (_("skipped rows"), [file.skipped_file])):
         if there := [path for path in paths if path is not None]:
             yield links(what, there)
@@ -200,8 +200,8 @@ def shown_sync(synced: Synced, *, inventory: bool) -> Shown[Synced]:
     parts = [figures(heading, facts)]
     since = synced.listed_since
     if inventory:
-        oldest = Message("the oldest part of the listing is of {}", readable(since) if since else _("never"))
-        parts.append(remark("note", oldest))
+        oldest = readable(since) if since else _("never")
+        parts.append(remark("note", "the oldest part of the listing is of {}", oldest))
     if synced.lacking:
         lacking = counted(synced.lacking, "object")
         note = Message(
@@ -227,10 +227,7 @@ def unread(synced: Synced | None) -> list[Part]:
     )
     # The name of the file itself may be the name of a person.
     return [
-        remark(
-            counted(len(keys), "object"),
-            Message("{}, for example below {}", why, f"{keys[0].rpartition('/')[0]}/"),
-        )
+        remark(counted(len(keys), "object"), "{}, for example below {}", why, f"{keys[0].rpartition('/')[0]}/")
         for keys, why in reasons
         if keys
     ]
@@ -261,10 +258,10 @@ def shown_completion(done: Completion) -> Shown[Completion]:
     document: dict[str, Any] = {"saleId": done.sale_id, "completed": completed}
     document |= pick_camel(done, "already", "completed_at")
     if done.completed_at is not None:
-        message = Message("{}: completed", done.sale_id)
+        said = say("{}: completed", done.sale_id)
         if done.already:
-            message = Message("{}: was completed before, at {}", done.sale_id, readable(done.completed_at))
-        parts.append(say(message))
+            said = say("{}: was completed before, at {}", done.sale_id, readable(done.completed_at))
+        parts.append(said)
     if verdict is not None:
         if not completed:
             message = Message("{} cannot be completed, its status is {}", done.sale_id, _(verdict.status))

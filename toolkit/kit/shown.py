@@ -50,9 +50,10 @@ class Part:
     aside: bool = False
 
 
-def say(text: str, *, aside: bool = False) -> Part:
-    """Show a sentence."""
-    return Part(f"<p>{escape(_(text))}</p>", _(text), aside)
+def say(text: str, /, *values: object, aside: bool = False) -> Part:
+    """Show a sentence with its values."""
+    said = _(Message(text, *values) if values else text)
+    return Part(f"<p>{escape(said)}</p>", said, aside)
 
 
 def figures(heading: str, facts: Mapping[str, object], below: str = "") -> Part:
@@ -96,10 +97,10 @@ def links(heading: str, paths: Sequence[Path]) -> Part:
     return Part(f"<p>{escape(_(heading))}: {html}</p>", f"{_(heading)}: {', '.join(map(str, paths))}")
 
 
-def remark(subject: str, text: str) -> Part:
-    """Show a sentence about a subject."""
-    subject, text = _(subject), _(text)
-    return Part(f"<p><b>{escape(subject)}</b>: {escape(text)}</p>", f"{subject}: {text}", aside=True)
+def remark(subject: str, text: str, /, *values: object) -> Part:
+    """Show a sentence with its values about a subject."""
+    subject, said = _(subject), say(text, *values).text
+    return Part(f"<p><b>{escape(subject)}</b>: {escape(said)}</p>", f"{subject}: {said}", aside=True)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
