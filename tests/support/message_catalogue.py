@@ -51,6 +51,7 @@ _SAYS = {
 }
 """The calls that say something to people, and the places of its texts."""
 
+_SHOW = {"kit", "jobs", "cli"}  # the rooms that show results
 _DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark", "_grid", "_why"), range(9))
 
 _OF_SETTINGS = dict.fromkeys(("SettingsError", "ToolkitError"), (0,))
@@ -86,7 +87,7 @@ def messages():
 def _of_calls():
     for path in PACKAGE.rglob("*.py"):
         room = path.relative_to(PACKAGE).parts[0]
-        says = _OF_SETTINGS if room == "http" else _SAYS | (_DISPLAYS if room in {"kit", "jobs"} else {})
+        says = _OF_SETTINGS if room == "http" else _SAYS | (_DISPLAYS if room in _SHOW else {})
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args):
@@ -98,7 +99,7 @@ def _of_calls():
                 case (
                     ast.Assign(targets=[ast.Name(id="facts" as name)], value=ast.Dict(keys=labels))
                     | ast.AugAssign(target=ast.Name(id="facts" as name), value=ast.Dict(keys=labels))
-                ) if room in {"kit", "jobs"}:
+                ) if room in _SHOW:
                     said = [label for label in labels if label is not None]
                 case _:
                     continue

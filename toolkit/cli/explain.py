@@ -7,7 +7,7 @@ import click
 from toolkit.cli.context import finish, json_option
 from toolkit.contract.codes import CODES, Code, Subject, similar
 from toolkit.contract.fields import pick_camel
-from toolkit.kit.shown import Shown, say
+from toolkit.kit.shown import Shown, figures, table
 from toolkit.kit.spoken import _, counted
 from toolkit.message import Message, either
 
@@ -41,19 +41,17 @@ def explain(code: str | None, as_json: bool) -> int:
         "owner": known.owner and _(known.owner),
         "deadline": counted(known.deadline, "business day") if known.deadline else None,
     }
-    width = max(len(_(name)) for name in facts)
-    parts = [say(f"  {_(name):<{width}} {value}") for name, value in facts.items() if value]
-    parts.insert(0, say("{}: {}", known.code, _(known.name)))
+    heading = Message("{}: {}", known.code, _(known.name))
+    parts = [figures(heading, {name: text for name, text in facts.items() if text})]
     return finish(Shown(known, parts, _as_json(known)), as_json)
 
 
 def _every_code() -> Shown[Any]:
-    parts, width = [], max(map(len, CODES))
+    parts, columns = [], ["code", "severity", "meaning"]
     for subject in Subject:
-        parts.append(say("{}:", _(subject.text)))
-        for each in CODES.values():
-            if each.subject is subject:
-                parts.append(say(f"  {each.code:<{width}}  {_(each.severity or ''):<8}  {_(each.meaning)}"))
+        codes = [each for each in CODES.values() if each.subject is subject]
+        rows = [(each.code, each.severity and _(each.severity), _(each.meaning)) for each in codes]
+        parts.append(table(subject.text, columns, rows))
     return Shown(CODES, parts, {"codes": [_as_json(each) for each in CODES.values()]})
 
 

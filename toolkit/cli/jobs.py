@@ -30,7 +30,7 @@ from toolkit.jobs.notices import notices_of
 from toolkit.jobs.running import JobRun, Log, Runner
 from toolkit.jobs.runs import Outcome, RunStatus, job_history, open_sales, run_document, runs_of
 from toolkit.kit.connection import Kit
-from toolkit.kit.shown import Shown, aligned, say
+from toolkit.kit.shown import Shown, say, table
 from toolkit.kit.spoken import EXAMPLES, _, current_language, readable
 from toolkit.message import Message
 from toolkit.notebooks.packaged import find_notebook
@@ -113,10 +113,9 @@ def list_jobs(kit: Kit) -> Shown[Any]:
         about = {"job": each.name, "about": each.about, "schedule": each.schedule.expression, "next": due}
         found.append(about | ended)
         last_run = f"{_(last.status)} ({readable(last.logical_date)})" if last else _("never ran")
-        rows.append((each.name, each.schedule.expression, readable(due), last_run))
-    columns = ["job", "schedule", "next", "last"]
-    parts = [say(line) for line in aligned([[*map(_, columns)], *rows])]
+        rows.append((each.name, each.schedule.expression, due, last_run))
     zone = kit.settings.timezone.key
+    parts = [table("Jobs", ["job", "schedule", "next", "last"], rows)]
     parts.append(say("from {}, times in {}", runner.file, zone, aside=True))
     return Shown(found, parts, {"file": runner.file, "timezone": zone, "jobs": found})
 
@@ -242,15 +241,14 @@ def missed(kit: Kit) -> Shown[Any]:
 
     Exit status 3: there are missed dates, or a run that failed.
     """
-    runner, parts = CommandLine(kit), []
+    runner, found, rows = CommandLine(kit), [], []
     runner.watch()
-    found: list[dict[str, Any]] = []
     for each in runner.jobs.values():
         runs = runs_of(kit.database, each.name, limit=1000)
         for number, past in enumerate(takewhile(lambda run: run.status != RunStatus.DONE, runs)):
             if past.status == RunStatus.MISSED or (number == 0 and past.status == RunStatus.FAILED):
                 state = "missed" if past.status == RunStatus.MISSED else f"failed: {past.failure}"
                 found.append({"job": each.name, "logicalDate": past.logical_date, "state": state})
-                missed = f"{each.name:<12}  {readable(past.logical_date)}  {_(past.status)}"
-                parts.append(say(f"{missed}: {past.failure}" if past.failure else missed))
-    return Shown(found, parts or [say("no date was missed")], {"missed": found}, bool(found))
+                rows.append((each.name, past.logical_date, _(past.status), past.failure))
+    parts = [table("Dates that were missed or failed", ["job", "due", "status", "why"], rows)]
+    return Shown(found, parts, {"missed": found}, bool(found))

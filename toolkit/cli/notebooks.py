@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, finish, json_option, note, print_json, show
-from toolkit.kit.shown import Shown, aligned, say
+from toolkit.kit.shown import Shown, table
 from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_notebooks, question_of
 
 
@@ -80,7 +80,7 @@ def list_notebooks(as_json: bool) -> int:
     found = packaged_notebooks()
     asked = {name: question_of(path) for name, path in found.items()}
     document = [{"name": name, "question": asked[name], "path": path} for name, path in found.items()]
-    parts = [say(line) for line in aligned([*asked.items()])]
+    parts = [table("Notebooks", ["name", "question"], [*asked.items()])]
     return finish(Shown(found, parts, {"notebooks": document}), as_json)
 
 
