@@ -231,11 +231,7 @@ def shown_drawn(drawn: Drawn) -> Shown[Drawn]:
     """Show a sample: of each partner and type, how many files could be drawn, and how many were."""
     columns = ["partner", "type", "files", "drawn"]
     rows = [(partner or _("no partner"), *rest) for partner, *rest in map(dict.values, drawn.strata)]
-    facts: dict[str, int | str] = {
-        _("drawn"): drawn.files,
-        _("for two people"): drawn.second,
-        _("seed"): str(drawn.seed),
-    }
+    facts = {"drawn": drawn.files, "for two people": drawn.second, "seed": str(drawn.seed)}
     document = pick_camel(drawn, "id", "as_of", "second", "seed", "strata") | {"drawn": drawn.files}
     risk = Message("A file with a finding about it was {} times as likely to be drawn.", RISK)
     return Shown(drawn, [figures("Files to be looked at", facts, risk), table("Sample", columns, rows)], document)
@@ -249,7 +245,7 @@ def _shown_turns(
             turns, [say("Nothing is left to be looked at; draw files by: toolkit review draw")], {"files": []}
         )
     columns = ["evidence", "sale", "partner", "type"]
-    rows = [(str(each.evidence_id), each.sale_id, each.partner or "", each.evidence_type) for each in turns]
+    rows = [(each.evidence_id, each.sale_id, each.partner or "", each.evidence_type) for each in turns]
     asked = {question.id: _(question.text) for turn in turns for question in turn.questions}
     parts = [table("Files before you", columns, rows), *sales]
     parts.append(table("Questions", ["id", "question"], asked.items()))

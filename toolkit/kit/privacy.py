@@ -30,7 +30,7 @@ from toolkit.contract.privacy import (
 from toolkit.errors import InvalidInput, PrivacyRefused
 from toolkit.kit.process import operation
 from toolkit.kit.services import Services
-from toolkit.kit.shown import Part, Shown, figures, links, say, table
+from toolkit.kit.shown import Shown, figures, links, say, table
 from toolkit.kit.spoken import _, counted
 from toolkit.message import Message
 from toolkit.privacy import persons
@@ -178,7 +178,7 @@ class Privacy:
             "files": len(plan.files),
             "kept": len(plan.kept),
         }
-        parts: list[Part] = [figures("Erased" if done else "Would be erased", facts)]
+        parts = [figures("Erased" if done else "Would be erased", facts)]
         if plan.sales:
             parts.append(table("Sales", _OF_SALES, _rows(plan.sales)))
         if plan.kept:

@@ -42,9 +42,7 @@ def shown_clients(result: LoadResult) -> Shown[LoadResult]:
     """Show the load of client files: each file, then every reason, repair and warning with examples."""
     from toolkit.intake.results import Repair
 
-    parts: list[Part] = []
-    for file in result.files:
-        parts += _of_file(file, dry_run=result.dry_run)
+    parts = [part for file in result.files for part in _of_file(file, dry_run=result.dry_run)]
     if len(result.files) > 1:
         parts.append(figures(counted(result.rows, "row"), _tallied(result, dry_run=result.dry_run)))
     texts = {str(each): each.text for each in (*Repair, *QualityWarning)}
