@@ -49,9 +49,9 @@ _WAIVED: Final = missing_code(EvidenceType.POV)
 
 def end_of_story(database: Database, samples: Samples, now: datetime) -> datetime:
     """Return the end that was told of before, else now, so that a second telling tells of the same days."""
-    last = samples.sales[-1]
-    known = database.run(own_sales, None, last.id)
-    return known[0].created_at + (samples.end - last.created_at) if known else now.replace(microsecond=0)
+    first = samples.sales[0]
+    known = database.run(own_sales, None, first.id)
+    return known[0].created_at + (samples.end - first.created_at) if known else now.replace(microsecond=0)
 
 
 @dataclass
@@ -74,10 +74,12 @@ class Telling:
 
     def past(self) -> None:
         """Tell of every day before the last one, each up to its audit; those that were audited are left out."""
-        last, now = self._last_audit(), self.database
+        audited, now = self.database.run(audits_until, self.samples.end), self.database
+        # Where other data were audited before, its own are of other moments; it ends with its last sale.
+        ended = self.database.run(own_sales, None, self.samples.sales[-1].id)
         for day in DAYS[:-1]:
             moment = self.samples.moment(day)
-            if last is None or moment > last:
+            if moment not in audited and not (ended and audited and audited[-1] >= moment):
                 self.database = now.at(_standing(moment - _BEFORE_THE_AUDIT))
                 self.act(day)
                 self.database = now.at(_standing(moment))
@@ -172,11 +174,6 @@ class Telling:
         seal_events(self.database, self.kit.log_signer, self.kit.log_keys)
         make_audit(self.database, self.kit.audit_plan(), verified_first=True)
         self.audits += 1
-
-    def _last_audit(self) -> datetime | None:
-        if not self.database.run(own_sales, None, self.samples.sales[0].id):
-            return None
-        return max(self.database.run(audits_until, self.samples.end), default=None)
 
     def _records(self) -> dict[tuple[str, str, str], Any]:
         """Return the evidence records of the sample's sales, by the names of their files."""
