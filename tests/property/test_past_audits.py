@@ -37,7 +37,7 @@ from toolkit.evidence.records import withdraw
 
 ZONE = ZoneInfo("America/Sao_Paulo")
 START = datetime(2025, 3, 2, 12, 0, tzinfo=UTC)
-CONTENT = (b"%PDF-1.7\n", bytes.fromhex("fffb9064") + bytes(413), b"")
+CONTENT = (b"%PDF-1.7\n", (bytes.fromhex("fffb9064") + bytes(413)) * 3, b"")
 
 
 @dataclass

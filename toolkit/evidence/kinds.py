@@ -16,7 +16,7 @@ from typing import Final
 from toolkit.contract.contents import SPEECH_READER, ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind, kind_of_media_type
 
-SIGNATURE_BYTES: Final = 4096  # are looked at: a PDF's header (within 1,024), or two frames of MPEG audio
+SIGNATURE_BYTES: Final = 4096  # are looked at: a PDF's header (within 1,024), or three frames of MPEG audio
 UNKNOWN: Final = "application/octet-stream"
 PDF: Final = "application/pdf"
 
@@ -56,15 +56,10 @@ _ASF: Final = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c")
 _ASF_AUDIO: Final = bytes.fromhex("409e69f84d5bcf11a8fd00805f5c442b")
 _ASF_VIDEO: Final = bytes.fromhex("c0ef19bc4d5bcf11a8fd00805f5c442b")
 
-_MPEG_KBPS: Final = {
-    (True, 1): (32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448),
-    (True, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
-    (True, 3): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
-    (False, 1): (32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256),
-    **dict.fromkeys(((False, 2), (False, 3)), (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)),
-}
-"""By whether it is MPEG 1, and by layer."""
-_MPEG_HERTZ: Final = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
+_MPEG: Final = re.compile(
+    rb"(\xff[\xe2-\xe7\xf2-\xf7\xfa-\xff])[\x10-\xef](?:.{20,2880}?\1[\x10-\xef]){2}", re.DOTALL
+)
+"""Three frames of MPEG audio (layers I to III) of one kind, none of them longer than the longest there is."""
 
 _READERS: Final[Mapping[FileKind, tuple[str, ...]]] = {
     FileKind.AUDIO: ("av", SPEECH_READER),
@@ -114,12 +109,10 @@ def media_type_of_bytes(head: bytes) -> str:
         return known
     if b"%PDF-" in head[:_PDF_WITHIN]:
         return "text/html" if _MARKUP.match(head) else PDF
-    for length_of, media_type in ((mpeg_frame_length, "audio/mpeg"), (adts_frame_length, "audio/aac")):
-        # A frame is followed by another, or is the whole file: eleven set bits alone also start a UTF-16 text.
-        first = length_of(head[:10])
-        if first is not None and (length_of(head[first : first + 10]) is not None or len(head) == first):
-            return media_type
-    return UNKNOWN
+    if _MPEG.match(head):  # eleven set bits alone also start a UTF-16 text
+        return "audio/mpeg"
+    first = _adts_frame_length(head)
+    return "audio/aac" if first and _adts_frame_length(head[first:]) else UNKNOWN
 
 
 def _container(head: bytes) -> str | None:
@@ -147,25 +140,9 @@ def tag_length(header: bytes) -> int:
     return 10 + size if header.startswith(b"ID3") else 0
 
 
-def mpeg_frame_length(header: bytes) -> int | None:
-    """Return the size of the MPEG audio frame (layers I to III) that starts with ``header``, else ``None``."""
-    if len(header) < 4 or header[0] != 0xFF or header[1] & 0xE0 != 0xE0:
-        return None
-    version, layer = header[1] >> 3 & 3, 4 - (header[1] >> 1 & 3)
-    rate, hertz, padding = header[2] >> 4, header[2] >> 2 & 3, header[2] >> 1 & 1
-    if version == 1 or layer == 4 or rate in (0, 15) or hertz == 3 or header[3] & 3 == 2:
-        return None
-    bits = _MPEG_KBPS[version == 3, layer][rate - 1] * 1000
-    frequency = _MPEG_HERTZ[version][hertz]
-    if layer == 1:
-        return (12 * bits // frequency + padding) * 4
-    samples = 72 if layer == 3 and version != 3 else 144
-    return samples * bits // frequency + padding
-
-
-def adts_frame_length(header: bytes) -> int | None:
-    """Return the size of the AAC frame that starts with ``header``, else ``None``."""
+def _adts_frame_length(header: bytes) -> int:
+    """Return the size of the AAC frame that starts with ``header``, 0 where none does."""
     if len(header) < 7 or header[0] != 0xFF or header[1] & 0xF6 != 0xF0 or header[2] >> 2 & 15 > 12:
-        return None
+        return 0
     length = (header[3] & 3) << 11 | header[4] << 3 | header[5] >> 5
-    return length if length >= 7 else None
+    return length if length >= 7 else 0
