@@ -20,46 +20,50 @@ SIGNATURE_BYTES: Final = 4096  # are looked at: a PDF's header (within 1,024), o
 UNKNOWN: Final = "application/octet-stream"
 PDF: Final = "application/pdf"
 
-_PDF_WITHIN: Final = 1024
+_ASF: Final = rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11\xa6\xd9\x00\xaa\x00\x62\xce\x6c"
+_ASF_SOUND: Final = rb"\x40\x9e\x69\xf8\x4d\x5b\xcf\x11\xa8\xfd\x00\x80\x5f\x5c\x44\x2b"
+_ASF_PICTURE: Final = rb"\xc0\xef\x19\xbc\x4d\x5b\xcf\x11\xa8\xfd\x00\x80\x5f\x5c\x44\x2b"
 
-_MARKUP: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s\0]*<")
-"""A browser takes what begins so for a page, and runs it, whatever follows."""
-
-_AT_START: Final = (
-    (b"ID3", "audio/mpeg"),
-    (b"fLaC", "audio/flac"),
-    (b"#!AMR-WB\n", "audio/amr-wb"),
-    (b"#!AMR\n", "audio/amr"),
-    (b".snd", "audio/basic"),
-    (b"caff", "audio/x-caf"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"GIF8", "image/gif"),
-    (b"II*\x00", "image/tiff"),
-    (b"MM\x00*", "image/tiff"),
-    (b"PK\x03\x04", "application/zip"),
-    (b"\xd0\xcf\x11\xe0", "application/x-ole-storage"),
-    (b"\x1f\x8b", "application/gzip"),
-    (b"\x7fELF", "application/x-executable"),
-    (b"MZ", "application/x-msdownload"),
-    (b"<html", "text/html"),
-    (b"<!DOCTYPE", "text/html"),
+_STARTS: Final = tuple(
+    (re.compile(start, re.DOTALL), media_type)
+    for start, media_type in (
+        (rb"ID3", "audio/mpeg"),
+        (rb"fLaC", "audio/flac"),
+        (rb"#!AMR-WB\n", "audio/amr-wb"),
+        (rb"#!AMR\n", "audio/amr"),
+        (rb"\.snd", "audio/basic"),
+        (rb"caff", "audio/x-caf"),
+        (rb"\xff\xd8\xff", "image/jpeg"),
+        (rb"\x89PNG\r\n\x1a\n", "image/png"),
+        (rb"GIF8", "image/gif"),
+        (rb"II\*\0|MM\0\*", "image/tiff"),
+        (rb"PK\x03\x04", "application/zip"),
+        (rb"\xd0\xcf\x11\xe0", "application/x-ole-storage"),
+        (rb"\x1f\x8b", "application/gzip"),
+        (rb"\x7fELF", "application/x-executable"),
+        (rb"MZ", "application/x-msdownload"),
+        (rb"<html|<!DOCTYPE", "text/html"),
+        (rb"(?:RIFF|RF64|BW64).{4}WAVE", "audio/wav"),
+        (rb"(?:RIFF|RF64|BW64).{4}AVI ", "video/x-msvideo"),
+        (rb"FORM.{4}AIF[FC]", "audio/aiff"),
+        (rb"OggS.{0,248}?(?:OpusHead|\x01vorbis|Speex   |\x7fFLAC)", "audio/ogg"),
+        (rb"OggS", "application/ogg"),
+        (rb".{4}ftypqt  ", "video/quicktime"),
+        (rb".{4}ftyp(?:M4A |M4B |F4A |isom|iso[2456]|mp4[12]|dash|3g)", "audio/mp4"),
+        (rb"RIFF|RF64|BW64|FORM|.{4}ftyp", UNKNOWN),
+        (rb"\x1a\x45\xdf\xa3(?=.*\x86.A_[A-Z])(?!.*\x86.V_[A-Z])", "audio/webm"),
+        (rb"\x1a\x45\xdf\xa3", "video/webm"),
+        (rb"%b(?=.*%b)(?!.*%b)" % (_ASF, _ASF_SOUND, _ASF_PICTURE), "audio/x-ms-wma"),
+        (_ASF, "video/x-ms-asf"),
+        # A browser takes what begins so for a page, and runs it.
+        (rb"(?:\xef\xbb\xbf)?[\s\0]*<(?=.{0,1019}%PDF-)", "text/html"),
+        (rb".{0,1019}%PDF-", PDF),
+        # Frames of one kind: eleven set bits alone also start a UTF-16 text.
+        (rb"(\xff[\xe2-\xe7\xf2-\xf7\xfa-\xff])[\x10-\xef](?:.{20,2880}?\1[\x10-\xef]){2}", "audio/mpeg"),
+        (rb"(\xff[\xf0\xf1\xf8\xf9].).{4,}?\1", "audio/aac"),
+    )
 )
-
-_OGG_CODECS: Final = (b"OpusHead", b"\x01vorbis", b"Speex   ", b"\x7fFLAC")
-_MP4_BRANDS: Final = frozenset(
-    (b"M4A ", b"M4B ", b"F4A ", b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"dash")
-)
-_MATROSKA_AUDIO: Final = re.compile(rb"\x86.A_[A-Z]", re.DOTALL)
-_MATROSKA_VIDEO: Final = re.compile(rb"\x86.V_[A-Z]", re.DOTALL)
-_ASF: Final = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c")
-_ASF_AUDIO: Final = bytes.fromhex("409e69f84d5bcf11a8fd00805f5c442b")
-_ASF_VIDEO: Final = bytes.fromhex("c0ef19bc4d5bcf11a8fd00805f5c442b")
-
-_MPEG: Final = re.compile(
-    rb"(\xff[\xe2-\xe7\xf2-\xf7\xfa-\xff])[\x10-\xef](?:.{20,2880}?\1[\x10-\xef]){2}", re.DOTALL
-)
-"""Three frames of MPEG audio (layers I to III) of one kind, none of them longer than the longest there is."""
+"""The media type by how a file starts; the first that fits counts."""
 
 _READERS: Final[Mapping[FileKind, tuple[str, ...]]] = {
     FileKind.AUDIO: ("av", SPEECH_READER),
@@ -104,45 +108,10 @@ def media_type_of_bytes(head: bytes) -> str:
 
     ``head`` are ``SIGNATURE_BYTES`` bytes, or the whole file.
     """
-    known = next((each for signature, each in _AT_START if head.startswith(signature)), None) or _container(head)
-    if known is not None:
-        return known
-    if b"%PDF-" in head[:_PDF_WITHIN]:
-        return "text/html" if _MARKUP.match(head) else PDF
-    if _MPEG.match(head):  # eleven set bits alone also start a UTF-16 text
-        return "audio/mpeg"
-    first = _adts_frame_length(head)
-    return "audio/aac" if first and _adts_frame_length(head[first:]) else UNKNOWN
-
-
-def _container(head: bytes) -> str | None:
-    form = head[8:12]
-    if head[:4] in (b"RIFF", b"RF64", b"BW64"):
-        return {b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}.get(form, UNKNOWN)
-    if head[:4] == b"FORM":
-        return "audio/aiff" if form in (b"AIFF", b"AIFC") else UNKNOWN
-    if head[:4] == b"OggS":
-        return "audio/ogg" if any(codec in head[:256] for codec in _OGG_CODECS) else "application/ogg"
-    if head[4:8] == b"ftyp":
-        if form == b"qt  ":
-            return "video/quicktime"
-        return "audio/mp4" if form in _MP4_BRANDS or form[:2] == b"3g" else UNKNOWN
-    if head[:4] == b"\x1a\x45\xdf\xa3":
-        return "audio/webm" if _MATROSKA_AUDIO.search(head) and not _MATROSKA_VIDEO.search(head) else "video/webm"
-    if head[:16] == _ASF:
-        return "audio/x-ms-wma" if _ASF_AUDIO in head and _ASF_VIDEO not in head else "video/x-ms-asf"
-    return None
+    return next((media_type for start, media_type in _STARTS if start.match(head)), UNKNOWN)
 
 
 def tag_length(header: bytes) -> int:
     """Return the size of the tag of MP3 (ID3v2) that starts with ``header``, 0 where none does."""
     size = sum(byte << 7 * place for place, byte in enumerate(reversed(header[6:10])))
     return 10 + size if header.startswith(b"ID3") else 0
-
-
-def _adts_frame_length(header: bytes) -> int:
-    """Return the size of the AAC frame that starts with ``header``, 0 where none does."""
-    if len(header) < 7 or header[0] != 0xFF or header[1] & 0xF6 != 0xF0 or header[2] >> 2 & 15 > 12:
-        return 0
-    length = (header[3] & 3) << 11 | header[4] << 3 | header[5] >> 5
-    return length if length >= 7 else 0
