@@ -7,8 +7,8 @@ import errno
 import fcntl
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -128,8 +128,8 @@ def journal_of(credentials: Path) -> Path:
 
 
 @contextmanager
-def journal(credentials: Path) -> Iterator[tuple[frozenset[str], Callable[[Iterable[UUID]], None]]]:
-    """Yield the ids of the records whose files the bucket took, and how to note more; on the disk when it returns.
+def journal(credentials: Path) -> Iterator[tuple[frozenset[str], Callable[[UUID], None]]]:
+    """Yield the ids of the records whose files the bucket took, and how to note one; on the disk when it returns.
 
     A kill between the bucket's answer and the note makes that one file go out again, to the same key and with the
     same bytes. One upload of a credentials file at a time: the journal is locked while it is open.
@@ -141,11 +141,9 @@ def journal(credentials: Path) -> Iterator[tuple[frozenset[str], Callable[[Itera
         except OSError:
             raise InvalidInput("Another upload with this credentials file is under way.") from None
 
-        def note(ids: Iterable[UUID]) -> None:
-            # Each begins a line: a kill may have torn the one before.
-            if lines := "".join(f"\n{each}" for each in ids):
-                file.write(lines.encode())
-                os.fsync(file)
+        def note(evidence_id: UUID) -> None:
+            file.write(f"\n{evidence_id}".encode())  # it begins a line: a kill may have torn the one before
+            os.fsync(file)
 
         yield frozenset(file.read().decode(errors="replace").split()), note
 
@@ -307,30 +305,32 @@ def upload_files(
             )
     files, tried, failures = uses.total(), 0, list[FailedUpload]()
     find = partial(sendable, root=folder.resolve(), uses=uses)
-    with journal(credentials) as (done, note), urllib3.PoolManager(maxsize=CONCURRENCY) as connections:
+    with (
+        journal(credentials) as (done, note),
+        urllib3.PoolManager(maxsize=CONCURRENCY) as connections,
+        ThreadPoolExecutor(CONCURRENCY, thread_name_prefix="upload") as threads,
+    ):
         progress.begin("Uploading", files, "files")
         lines = (each for each in read_credentials(credentials) if str(each[1].id) not in done)
-        for finished in _send_all(lines, find, connections):
-            note(line.id for line, failure in finished if failure is None)
-            failures += [failure for _, failure in finished if failure is not None]
-            tried += len(finished)
-            progress.advance(len(finished))
+        send = _sender(find, note, connections)
+        while some := list(islice(lines, 16 * CONCURRENCY)):
+            for failure in threads.map(send, some):
+                failures += [] if failure is None else [failure]
+                tried += 1
+                progress.advance(1)
         progress.end()
-    failures.sort(key=lambda failure: failure.line)
     return Uploaded(files, tried - len(failures), files - tried, tuple(failures))
 
 
-_Outcome = tuple[CredentialsLine, FailedUpload | None]
-
-
-def _send_all(
-    lines: Iterator[Numbered], find: Callable[[CredentialsLine], Path], connections: urllib3.PoolManager
-) -> Iterator[list[_Outcome]]:
-    """Send a few files at the same time; yield each outcome in the order in which they end."""
+def _sender(
+    find: Callable[[CredentialsLine], Path], note: Callable[[UUID], None], connections: urllib3.PoolManager
+) -> Callable[[Numbered], FailedUpload | None]:
+    """Return what sends the file of a line, several at the same time, and notes it, or tells why it did not."""
     away_in_a_row = 0
 
-    def send(number: int, line: CredentialsLine) -> _Outcome:
+    def send(numbered: Numbered) -> FailedUpload | None:
         nonlocal away_in_a_row
+        number, line = numbered
         try:
             # The remaining files are given up soon where the bucket does not answer, not after half a minute each.
             if away_in_a_row >= CONCURRENCY:
@@ -340,21 +340,12 @@ def _send_all(
             away_in_a_row += isinstance(error, BucketUnavailable)
             named = _PROBLEM_OF.get(type(error), UploadProblem.REFUSED)
             problem = error.problem if isinstance(error, NotSent) else named
-            return line, FailedUpload(number, line.sale_id, line.file_name, problem, error.message)
+            return FailedUpload(number, line.sale_id, line.file_name, problem, error.message)
+        note(line.id)
         away_in_a_row = 0
-        return line, None
+        return None
 
-    under_way: set[Future[_Outcome]] = set()
-    threads = ThreadPoolExecutor(CONCURRENCY, thread_name_prefix="upload")
-    try:
-        while True:
-            under_way |= {threads.submit(send, *each) for each in islice(lines, 2 * CONCURRENCY - len(under_way))}
-            if not under_way:
-                return
-            finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-            yield [future.result() for future in finished]
-    finally:
-        threads.shutdown(cancel_futures=True)
+    return send
 
 
 _PROBLEM_OF: Final[dict[type[Exception], UploadProblem]] = {
