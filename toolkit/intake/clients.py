@@ -8,7 +8,7 @@ together with the note that it was: all of it or nothing, and never twice.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from hashlib import sha256
@@ -143,7 +143,8 @@ class _Load:
         if differing:
             loaded.add(loaded.warnings, QualityWarning.OTHER_VALUES, differing)
         if refused := staging.store() if storing else {}:
-            self._reject_refused(refused)
+            reasons = {line: [InvalidField(ROW, reason)] for line, reason in refused.items()}
+            self._reject(self._table.chunks(), reasons)  # they are read again
         good = staging.rows - len(refused)
         loaded.accepted = good if loaded.already_loaded_at is None else 0
         loaded.skipped = len(there) + good - loaded.accepted
@@ -191,19 +192,12 @@ class _Load:
         self._loaded.repairs.update(verdict.repairs)
         for warning, mask in verdict.warnings.items():
             self._loaded.add(self._loaded.warnings, warning, chunk.lines[mask].tolist())
-        errors = {int(chunk.lines[row]): verdict.errors[row] for row in sorted(verdict.errors)}
-        self._outputs.reject(chunk, errors)
-        self._count(errors)
+        self._reject([chunk], {int(chunk.lines[row]): verdict.errors[row] for row in sorted(verdict.errors)})
 
-    def _reject_refused(self, refused: Mapping[int, str]) -> None:
-        """Reject the rows that the service refuses; they are read again for it."""
-        errors = {line: [InvalidField(ROW, reason)] for line, reason in refused.items()}
-        for chunk in self._table.chunks():
-            self._outputs.reject(chunk, errors)
-        self._count(errors)
-
-    def _count(self, rejected: Mapping[int, Sequence[InvalidField]]) -> None:
-        """Count rejected rows, given by line, and the reasons of each."""
+    def _reject(self, chunks: Iterable[Chunk], rejected: Mapping[int, Sequence[InvalidField]]) -> None:
+        """Write the rejected rows of these chunks, given by line, and count them and the reasons of each."""
+        for chunk in chunks:
+            self._outputs.reject(chunk, rejected)
         self._loaded.rejected += len(rejected)
         for line, errors in rejected.items():
             for error in errors:
