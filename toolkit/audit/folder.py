@@ -332,8 +332,8 @@ class Audit:
                 yield replace(self, partner=name, session=session)
             session.close()
 
-    def verify(self, *tables: str) -> None:
-        """Check that every file, or those of these tables, is as it was written, without inputs that were removed.
+    def verify(self, *tables: str) -> Self:
+        """Return the audit if its files, or those of these tables, are as written, except removed inputs.
 
         ``audit.json`` is compared with ``SHA256SUMS``, where that lies beside it.
 
@@ -353,6 +353,7 @@ class Audit:
                     continue
                 if name not in there or self.store.sha256(name) != file.sha256:
                     raise UnreadableFile("{} of the audit {} is not what was written.", file.name, self.folder)
+        return self
 
     def lay_beside(self, witness: Witness) -> None:
         """Write ``SHA256SUMS`` into the folder, and what proves it, as the ``witness`` gives it."""

@@ -151,8 +151,7 @@ def notify_partners(kit: Kit, *, within: int = 3) -> Shown[list[PartnerTold]]:
         nobody = remark("note", "TOOLKIT_PARTNERS names no file of addresses: no partner was told")
         return Shown([], [nobody], {"told": []})
     place, addresses, settings = read
-    audit = kit.last_audit()
-    audit.verify()
+    audit = kit.last_audit().verify()
     notified: list[PartnerTold] = []
     standing, unknown = _standing(replace(audit, threads=1), [*addresses], within)  # its session ends here
     with Mailer(settings) as mailer:

@@ -321,9 +321,7 @@ def open_audit(folder: str | Path) -> AuditResult:
     Raises:
         UnreadableFile: there is no audit, or a file of it is not what was written.
     """
-    found = open_folder(folder)
-    found.verify()
-    return AuditResult(found)
+    return AuditResult(open_folder(folder).verify())
 
 
 def _notes(report: Report) -> list[Part]:

@@ -301,8 +301,7 @@ class Kit(Services):
         else:
             around, slash, name = str(place).rstrip("/").rpartition("/")
             found = open_audit(name, self.file_store(around or slash or "."), self.audit_plan().copies)
-        found.verify()
-        return AuditResult(found, self)
+        return AuditResult(found.verify(), self)
 
     def changes(self, since: Moment = None, until: Moment = None) -> Shown[FindingChanges]:
         """Compare the findings of two moments.
@@ -335,9 +334,7 @@ class Kit(Services):
         """
         from toolkit.kit.audits import shown_file_findings
 
-        audit = self.last_audit()
-        audit.verify()
-        return shown_file_findings(audit)
+        return shown_file_findings(self.last_audit().verify())
 
     def complete(self, sale_id: str) -> Shown[Completion]:
         """Mark a sale as completed, if its files, read to their end, satisfy the rules.
@@ -431,8 +428,7 @@ class Kit(Services):
             types = tuple(EvidenceType(name.strip()) for name in of.split(",")) if of.strip() else (*card.types,)
         except ValueError:
             raise InvalidInput("{!r} names a type that is none of {}.", of, ", ".join(EvidenceType)) from None
-        audit = self.last_audit()
-        audit.verify()
+        audit = self.last_audit().verify()
         by = signed_in_account()
         drawn = draw(
             self.database, audit, card, per_partner, types, seed=seed, second_share=second_share, drawn_by=by

@@ -15,8 +15,8 @@ from toolkit.contract.fields import pick_camel
 from toolkit.contract.resources import QualityWarning
 from toolkit.errors import InvalidInput
 from toolkit.intake.registration import ClientQuality, Likeness
-from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
-from toolkit.kit.spoken import _, counted, current_language, readable
+from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table, worded
+from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _why(
         places = "; ".join(f"{f'{source} ' if several else ''}{_('line')} {line}" for source, line in examples)
         rows.append((text, count, places) if places else (text, count))
         mark = "" if of == "reason" else f"{_(of)}: "
-        lines.append(f"{current_language().number(count):>9} × {mark}{text}" + (f" ({places})" if places else ""))
+        lines.append(f"{worded(count):>9} × {mark}{text}" + (f" ({places})" if places else ""))
     if rows:
         columns = [of, "rows", _("first lines")][: len(rows[0])]
         yield replace(table(heading, columns, rows), text="\n".join(lines))

@@ -13,8 +13,8 @@ from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import Status
 from toolkit.contract.people import mask_cpf
 from toolkit.kit.audits import due_of
-from toolkit.kit.shown import Shown, figures, table
-from toolkit.kit.spoken import _, counted, current_language, current_zone
+from toolkit.kit.shown import Shown, figures, table, worded
+from toolkit.kit.spoken import _, counted, current_zone
 from toolkit.message import Message
 from toolkit.reports.json_document import records, waiver_as_json
 from toolkit.reports.report import tuples
@@ -172,7 +172,7 @@ def _file_facts(record: EvidenceRecord) -> list[str]:
     """Return what is known of a record's file and its withdrawal, in short sentences."""
     file, taken, facts = record.file, record.withdrawal, []
     if file:
-        length = [f"{current_language().number(round(file.seconds, 1))} s"] if file.seconds else []
+        length = [f"{worded(file.seconds)} s"] if file.seconds else []
         length += [counted(file.pages, "page")] if file.pages else []
         facts += [
             ", ".join([counted(file.size, "byte"), *length]),

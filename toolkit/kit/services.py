@@ -373,8 +373,7 @@ class Services:
 
         audit = None
         with suppress(NoAudit):
-            audit = self.last_audit()
-            audit.verify("findings")
+            audit = self.last_audit().verify("findings")
         case = sale_case(self.database, str(sale_id).strip(), audit=audit)
         if unmask is not None:
             self.unmask(unmask, what, sale=case.sale_id)
