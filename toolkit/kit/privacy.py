@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -154,23 +154,22 @@ class Privacy:
             raise InvalidInput("There is no folder {}.", absent)
         found, unknown = search((kit.credentials_folder, *folders), plan.needles)
         plan = replace(plan, files=found, not_searched=unknown)
-        done = None if dry_run else self._erased(plan, planned, basis, by, approved_by)
-        return self._shown_plan(plan, done)
+        stated = {"basis": basis, "by": by, "approved_by": approved_by}
+        return self._carried_out(plan, planned, None if dry_run else stated)
 
     def _planned(self, cpf: str | None, sale_ids: Sequence[str]) -> partial[ErasurePlan]:
         return partial(plan_erasure, cpf=cpf, sale_ids=sale_ids, plan=self.plan, zone=self._zone)
 
-    def _erased(
-        self, plan: ErasurePlan, planned: partial[ErasurePlan], basis: str, by: str, approved_by: str
-    ) -> Erasure:
-        kit, given = self._kit, (plan, planned, self.ledger)
-        with suppress(OSError), kit.scratch():
-            pass  # files of evidence go that killed commands left in the home
-        done = erase(kit.database, kit.bucket, *given, basis=basis, by=by, approved_by=approved_by)
-        kit.seal_if_possible()
-        return done
-
-    def _shown_plan(self, plan: ErasurePlan, done: Erasure | None) -> Shown[ErasurePlan]:
+    def _carried_out(
+        self, plan: ErasurePlan, planned: partial[ErasurePlan], stated: Mapping[str, str] | None
+    ) -> Shown[ErasurePlan]:
+        """Erase by what two people ``stated``; without it only tell what would be removed."""
+        kit, done = self._kit, None
+        if stated is not None:
+            with suppress(OSError), kit.scratch():
+                pass  # files of evidence go that killed commands left in the home
+            done = erase(kit.database, kit.bucket, plan, planned, self.ledger, **stated)
+            kit.seal_if_possible()
         facts = {
             "clients": len(plan.clients),
             "sales": len(plan.sales),
@@ -258,11 +257,9 @@ class Privacy:
             ids = persons.beyond_periods(connection, rules, self._zone, kit.log_keys)
             planned = self._planned(None, ids)
             plan = planned(connection)
-        basis = "; ".join(sorted({rule.basis for rule in rules.retention}))
-        done = None
-        if erase_them:
-            done = self._erased(plan, planned, Message("period ended: {}", basis), by, approved_by)
-        return self._shown_plan(plan, done)
+        basis = Message("period ended: {}", "; ".join(sorted({rule.basis for rule in rules.retention})))
+        stated = {"basis": basis, "by": by, "approved_by": approved_by}
+        return self._carried_out(plan, planned, stated if erase_them else None)
 
     def record(self) -> Shown[dict[str, Any]]:
         """Write the record of processing (LGPD, art. 37), from the registry of personal columns."""
