@@ -108,7 +108,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
-            cell.rjust(width) if cell.replace(",", "").replace(".", "").isdigit() else cell.ljust(width)
+            cell.rjust(width) if cell.strip("-").replace(",", "").replace(".", "").isdigit() else cell.ljust(width)
             for cell, width in zip(row, widths, strict=True)
         ).rstrip()
         for row in rows
