@@ -38,8 +38,8 @@ from toolkit.reports.json_document import encoder, records, summary, waiver_as_j
 from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON, section
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.page import charts
-from toolkit.reports.reading import FILE_FINDINGS, read_audited
-from toolkit.reports.report import DEFAULT_FORMATS, List, Report, partner_folder, tuples, worded_detail
+from toolkit.reports.reading import read_audited
+from toolkit.reports.report import DEFAULT_FORMATS, List, Report, partner_folder, tuples
 from toolkit.settings import expanded
 
 if TYPE_CHECKING:
@@ -287,6 +287,13 @@ class AuditResult:
         }
         return Shown(found, parts, document, bool(active.any()))
 
+    def file_findings(self) -> Shown[list[dict[str, Any]]]:
+        """Show what it found about the files themselves, the gravest first, without their names."""
+        found, columns = self.numbers.file_findings, ("Sales", "Code", "Meaning", "Where the files lie")
+        listed = self._list(replace(BESIDE["file-findings"], columns=dict.fromkeys(columns, 1.0)))
+        document = [{"text": CODES[each["problem"]].meaning} | each for each in found]
+        return Shown(found, [say(self._as_of), listed], {"asOf": self.as_of, "findings": document}, bool(found))
+
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
         parts, result = self.parts, self.numbers
         if result.open:
@@ -367,26 +374,6 @@ def shown_changes(found: FindingChanges) -> Shown[FindingChanges]:
     document = {"from": found.start, "to": found.end, **{kind: found.ids(kind) for kind in KINDS}}
     document |= {"saleGone": found.without_sale, "trend": records(by_day)}
     return Shown(found, parts, document, attention)
-
-
-def shown_file_findings(audit: Audit) -> Shown[Sequence[dict[str, Any]]]:
-    """Show the findings of an audit about files in the bucket, without the names of these."""
-    found: list[dict[str, Any]] = audit.sql(FILE_FINDINGS).to_pylist()
-    rows = [
-        (
-            each["problem"],
-            ", ".join(each["saleIds"] or each["folders"]),
-            _(CODES[each["problem"]].meaning),
-            worded_detail(each["detail"], current_language(), current_zone()),
-        )
-        for each in found
-    ]
-    parts = [
-        say(f"{_('As of')} {readable(audit.facts.as_of)}"),
-        table("Findings about files", ["code", "about", "meaning", "detail"], rows),
-    ]
-    listed = [{"text": CODES[each["problem"]].meaning} | each for each in found]
-    return Shown(found, parts, {"asOf": audit.facts.as_of, "findings": listed}, bool(found))
 
 
 def shown_waivers(waivers: Sequence[Waiver], today: date) -> Shown[Sequence[Waiver]]:

@@ -325,16 +325,14 @@ class Kit(Services):
         shown = shown_changes(found)
         return replace(shown, parts=[*shown.parts, *(remark("note", each) for each in restored if each)])
 
-    def file_findings(self) -> Shown[Sequence[dict[str, Any]]]:
+    def file_findings(self) -> Shown[list[dict[str, Any]]]:
         """List what the last audit found about files: one for two sales, too late, replaced, without record.
 
         Raises:
             NoAudit: no audit has been made yet.
             UnreadableFile: a file of the audit is not what was written.
         """
-        from toolkit.kit.audits import shown_file_findings
-
-        return shown_file_findings(self.last_audit().verify())
+        return self.open_audit("latest").file_findings()
 
     def complete(self, sale_id: str) -> Shown[Completion]:
         """Mark a sale as completed, if its files, read to their end, satisfy the rules.

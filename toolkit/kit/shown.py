@@ -79,7 +79,7 @@ def _numbered(label: str, value: object) -> str:
 def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]], total: int = 0) -> Part:
     """Show the first rows of a table; ``total`` tells how many there are where ``rows`` holds fewer."""
     rows = [*rows]
-    cells = [[worded(value) for value in row] for row in rows]
+    cells = [[worded(value).replace("\n", ", ") for value in row] for row in rows]
     heading = _(heading)
     if not cells:
         return Part(f"<p><b>{escape(heading)}</b>: {_('none')}</p>", f"\n{heading}: {_('none')}")
