@@ -27,7 +27,6 @@ from toolkit.contract.rules import EvidenceState
 from toolkit.contract.scorecards import Question, Scorecard
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
-from toolkit.database.tables import moment as time
 from toolkit.database.tables import new_id, review_answers, review_draws, review_turns
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, ReviewRefused
 from toolkit.log.events import record_event
@@ -336,33 +335,20 @@ _LOOKS_AT: Final = sa.text(
 )
 
 
-def looks_until(moment: datetime) -> sa.TextualSelect:
-    """Return the looks that files needed by a moment: one row an answer, or a look that nobody had by then."""
-    whole = dict.fromkeys(("id", "object_id", "turn", "seed", "per_partner"), sa.BigInteger)
-    ids = dict.fromkeys(("draw_id", "evidence_id"), sa.Uuid)
-    texts = dict.fromkeys(("sale_id", "evidence_type", "reviewer", "question", "answer", "words"), sa.Text)
-    times = dict.fromkeys(("answered_at", "drawn_from"), time)
-    others = {"critical": sa.Boolean, "ends_on": sa.Date, "second_share": sa.Double}
-    types = whole | ids | texts | times | others
-    query = sa.text(_LOOKS.format(", ".join(types))).bindparams(sa.bindparam("moment", moment, time))
-    return query.columns(**types)
-
-
-_LOOKS: Final = """
-    SELECT {}
-    FROM (
-        SELECT turn.*, as_of AS drawn_from, seed, (plan ->> 'perPartner')::bigint AS per_partner,
-               (plan ->> 'secondShare')::double precision AS second_share, reviewer, given.key AS question,
-               given.value AS answer, given.key = ANY (failures) AS critical, answered_at, ends_on,
-               (SELECT asked ->> 'text' FROM jsonb_array_elements(scorecard -> 'question') AS asked
-                WHERE asked ->> 'id' = given.key) AS words
-        FROM audit.review_turns AS turn
-        JOIN audit.review_draws AS draw ON draw.id = draw_id
-        LEFT JOIN audit.review_answers AS kept ON turn_id = turn.id AND answered_at <= :moment
-        LEFT JOIN LATERAL jsonb_each_text(answers) AS given ON TRUE
-        WHERE added_at <= :moment
-    ) AS look
+LOOKS: Final = """
+    SELECT turn.id, object_id, turn, seed, (plan ->> 'perPartner')::bigint AS per_partner, draw_id, evidence_id,
+           sale_id, evidence_type, reviewer, given.key AS question, given.value AS answer,
+           (SELECT asked ->> 'text' FROM jsonb_array_elements(scorecard -> 'question') AS asked
+            WHERE asked ->> 'id' = given.key) AS words,
+           answered_at, as_of AS drawn_from, given.key = ANY (failures) AS critical, ends_on,
+           (plan ->> 'secondShare')::double precision AS second_share
+    FROM audit.review_turns AS turn
+    JOIN audit.review_draws AS draw ON draw.id = draw_id
+    LEFT JOIN audit.review_answers AS kept ON turn_id = turn.id AND answered_at <= :moment
+    LEFT JOIN LATERAL jsonb_each_text(answers) AS given ON TRUE
+    WHERE added_at <= :moment
 """
+"""The looks that files needed by a moment: one row an answer, or a look that nobody had by then."""
 
 OTHER: Final = "coalesce({0}.sha256 <> was.sha256, ({0}.size, {0}.etag) <> (was.size, was.etag))"
 """Tells that an object has other contents than ``was``, another one that a record named."""
