@@ -238,17 +238,13 @@ def request_manifest(
             draft.close()
             return ManifestResult(rows, rejected=rejected)
         now = database.clock()
-        known = _known_records(connection, bucket, valid, now)
-        issued = _write(connection, bucket, limits, progress, now, valid, known, draft)
+        uploaded, still_valid = _known_records(connection, bucket, valid, now)
+        wanted = {line: row for line, row in valid.items() if line not in uploaded}
+        issued = _write(connection, bucket, limits, progress, now, wanted, still_valid, draft)
         to_disk(draft)
         # The journal of an earlier file's uploads says nothing about this file.
         journal_of(out).unlink(missing_ok=True)
-    skipped = tuple((line, record.id) for line, (record, uploaded) in known.items() if uploaded)
-    return ManifestResult(rows, issued, rows - issued - len(skipped), skipped)
-
-
-_Known = tuple[EvidenceRecord, bool]
-"""An earlier record about the same file, and whether one lies under its key that is not known to be unusable."""
+    return ManifestResult(rows, issued, rows - issued - len(uploaded), tuple(uploaded.items()))
 
 
 def _write(
@@ -258,24 +254,22 @@ def _write(
     progress: Progress,
     now: datetime,
     wanted: Mapping[int, ManifestRow],
-    known: Mapping[int, _Known],
+    still_valid: Mapping[int, EvidenceRecord],
     file: TextIO,
 ) -> int:
-    """Write a line for each row that is not uploaded, store the records that are new, and count those."""
+    """Write a line for each wanted row, store the records that are new, and count those."""
     issued, reissued, account = 0, list[UUID](), database_of(connection).account
     create_new(connection, "new_records")
     progress.begin("Signing", len(wanted), "forms")
     with raw(connection).cursor().copy(_COPY_RECORDS) as copy:
         for line, row in wanted.items():
-            record, uploaded = known.get(line, (None, False))
-            if uploaded:
-                continue
+            record = still_valid.get(line)
             if record is None:
                 evidence_id = new_id()
                 key = object_key(evidence_id, row.file_name, now)
                 expires_at = now + timedelta(seconds=limits.ttl_seconds)
             else:
-                assert record.expires_at is not None, "it is not uploaded, so its credentials are valid"
+                assert record.expires_at is not None, "its credentials are valid until then"
                 evidence_id, key, expires_at = record.id, record.object_key, record.expires_at
                 reissued.append(evidence_id)
             form = bucket.presign_post(key, max_bytes=limits.max_bytes, expires_at=expires_at)
@@ -318,11 +312,8 @@ def stored_records(database: Database, sale_ids: Sequence[str]) -> Sequence[Row[
 
 def _known_records(
     connection: Connection, bucket: Bucket, wanted: Mapping[int, ManifestRow], now: datetime
-) -> dict[int, _Known]:
-    """Return the record of each line whose file needs no new one.
-
-    That is one whose file is there, else the one whose credentials are valid for longest.
-    """
+) -> tuple[dict[int, UUID], dict[int, EvidenceRecord]]:
+    """Return by line the record whose file is there, and the one whose credentials are valid for longest."""
     query = sa.text(_RECORDS.format(records=service_of(connection).text("records")))
     asked = {name: [getattr(row, name) for row in wanted.values()] for name in _IDENTITY} | {"line": list(wanted)}
     lines = {row.id: row.line for row in connection.execute(query, asked)}
@@ -330,13 +321,13 @@ def _known_records(
     records = [each for each in records if each.withdrawal is None and each.object_key]
     [found] = ask_each(bucket.head, [[each.object_key for each in records]])
     objects = {item.key: item for item in found if item is not None}
-    known: dict[int, _Known] = {}
+    uploaded, still_valid = dict[int, UUID](), dict[int, EvidenceRecord]()
     for record in sorted(records, key=lambda each: each.expires_at or datetime.min.replace(tzinfo=UTC)):
-        uploaded = record.state_by(objects.get(record.object_key)) is EvidenceState.COUNTED
-        line = lines[record.id]
-        if uploaded or (record.expired is False and not (line in known and known[line][1])):
-            known[line] = record, uploaded
-    return known
+        if record.state_by(objects.get(record.object_key)) is EvidenceState.COUNTED:
+            uploaded[lines[record.id]] = record.id
+        elif record.expired is False:
+            still_valid[lines[record.id]] = record
+    return uploaded, still_valid
 
 
 _WITHOUT_SALE: Final = """
