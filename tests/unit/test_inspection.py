@@ -96,6 +96,7 @@ MP3_FRAME = bytes.fromhex("fffb9064") + bytes(413)
         (b"\n" * 1020 + b"%PDF-1.4", "application/octet-stream"),
         (MP3_FRAME * 3, "audio/mpeg"),
         (MP3_FRAME * 2, "application/octet-stream"),
+        (MP3_FRAME[:36] + b"Info", "audio/mpeg"),
         (b"OggS" + bytes(24) + b"\x80theora", "application/ogg"),
         (b"\x00\x00\x00\x20ftypheic\x00\x00\x00\x00", "application/octet-stream"),
         (b"#!AMR-WB\n\x3c", "audio/amr-wb"),
