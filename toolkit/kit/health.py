@@ -14,10 +14,11 @@ from toolkit.database.service import load_service
 from toolkit.embedded.servers import EmbeddedServer, Running, server_account
 from toolkit.errors import (
     BucketError,
+    BucketUnavailable,
     DatabaseError,
+    DatabaseUnavailable,
     EmbeddedServiceError,
     NotInstalled,
-    SchemaMismatch,
     SettingsError,
     WrongService,
 )
@@ -109,10 +110,9 @@ def _database(settings: Settings, running: Running | None) -> Facts:
             facts["problem"] = database.run(pending_restore)
             if shared is not None and settings.database_read_url is not None and facts["problem"] is None:
                 _ask_replica(facts, database, settings.database_read_url)
-    except (SettingsError, SchemaMismatch, WrongService) as error:
+    except (SettingsError, DatabaseError) as error:
         facts["problem"] = error.message
-    except DatabaseError as error:
-        facts |= {"answers": False, "problem": error.message}
+        facts["answers"] &= not isinstance(error, DatabaseUnavailable)
     return facts
 
 
@@ -138,12 +138,13 @@ def _bucket(settings: Settings, running: Running | None) -> Facts:
         if shared:
             facts["address"] = f"{bucket.name} at {bucket.endpoint}"
         bucket.check()
-        bucket.check_reading()
         facts["answers"] = True
+        bucket.check_reading()
         if settings.database_url is not None:
             # A fault of the database itself is reported with the database.
             with suppress(DatabaseError), Database(settings.database_url) as database:
                 database.run(check_bucket, bucket)
     except BucketError as error:
-        facts |= {"answers": False, "problem": error.message}
+        facts["problem"] = error.message
+        facts["answers"] &= not isinstance(error, BucketUnavailable)
     return facts
