@@ -23,7 +23,7 @@ from toolkit.contract.waivers import read_waiver
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, UnreadableFile
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk
-from toolkit.kit.shown import figures
+from toolkit.kit.shown import figures, table
 from toolkit.kit.spoken import _, counted, format_error, set_language
 from toolkit.language import language
 from toolkit.message import Message, listed
@@ -131,6 +131,8 @@ def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_
     set_language({})
     assert [counted(each, "sale") for each in (0, 1, 1200)] == ["0 sales", "1 sale", "1,200 sales"]
     assert figures("Erased", {"clients": 1, "sales": 2, "kept": 1}).text == "Erased: 1 client, 2 sales, 1 kept"
+    days = table("Waivers", ["end"], [(DAY,)])
+    assert (days.text[-11:], f'data-value="{DAY.toordinal()}"' in days.html) == ("20 Nov 2026", True)
     set_language({"TOOLKIT_LANGUAGE": "pt-BR"})
     assert [counted(each, "sale") for each in (1, 1200)] == ["1 venda", "1.200 vendas"]
     erased = figures("Erased", {"clients": 1, "sales": 2, "objects": 1, "kept": 2})
