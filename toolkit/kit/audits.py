@@ -34,7 +34,7 @@ from toolkit.message import Message
 from toolkit.progress import Progress
 from toolkit.reports import chosen, write_report
 from toolkit.reports.audited import ENDS_SOON, Audited
-from toolkit.reports.json_document import encoder, records, summary, waiver_as_json
+from toolkit.reports.json_document import encoder, finding_records, records, summary, waiver_as_json
 from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON, section
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.page import charts
@@ -283,7 +283,7 @@ class AuditResult:
         document = {
             "asOf": self.as_of,
             "counts": result.finding_counts,
-            "findings": records(found.drop(columns="change")),
+            "findings": finding_records(found, self._zone),
         }
         return Shown(found, parts, document, bool(active.any()))
 

@@ -16,7 +16,7 @@ from toolkit.kit.audits import due_of
 from toolkit.kit.shown import Shown, figures, table, worded
 from toolkit.kit.spoken import _, counted, current_zone
 from toolkit.message import Message
-from toolkit.reports.json_document import records, waiver_as_json
+from toolkit.reports.json_document import finding_records, waiver_as_json
 from toolkit.reports.report import tuples
 from toolkit.reports.wording import EVENT_NAMES
 
@@ -112,7 +112,7 @@ def sale_document(case: SaleCase, today: date) -> dict[str, Any]:
         ],
         "nextSteps": [{"code": code, "nextStep": remedy} for code, remedy in case.next_steps.items()],
         "records": [*map(_record_document, case.records)],
-        "findings": records(case.findings),
+        "findings": finding_records(case.findings, current_zone()),
         "waivers": [waiver_as_json(each, today) for each in case.waivers],
         "timeline": [event.as_json() | {"evidenceId": evidence_id} for event, evidence_id in case.timeline],
         "reviews": [

@@ -20,6 +20,11 @@ from toolkit.reports.audited import ROW_COLUMNS, Audited
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso, iso_column, tuples
 
 
+def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
+    """Return each finding with its life, in the columns of ``toolkit.audit.findings.as_listed``."""
+    return [*map(json.loads, json_rows(findings.drop(columns="change", errors="ignore"), encoder(timezone)))]
+
+
 def waiver_as_json(waiver: Waiver, today: date) -> dict[str, Any]:
     """Return a waiver with its state on a day."""
     return {
