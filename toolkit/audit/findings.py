@@ -60,9 +60,11 @@ def note_changes(connection: Connection | None, session: Any, moment: datetime) 
         connection.execute(sa.text(_NEW_DIFFERING))
         for rows in session.sql("FROM differing").to_arrow_reader(PIECE):
             copy_rows(connection, "differing", pa.Table.from_batches([rows]))
-        connection.execute(sa.text(_NOTE), {"moment": moment})
-    for statement in _NOTE_HERE:
-        session.execute(statement, {"moment": moment})
+    for statement in _NOTE:
+        session.execute(statement.format("episode", "$moment"), {"moment": moment})
+        if connection is not None:
+            noting = statement.format("audit.finding_observations", ":moment")
+            connection.execute(sa.text(noting), {"moment": moment})
 
 
 def write_findings(
@@ -219,25 +221,17 @@ _NEW_DIFFERING: Final = """
         (present boolean, id uuid, code text, sale_id text, partner text, utility_group text) ON COMMIT DROP
 """
 
-_NOTE: Final = """
-    WITH ended AS (
-        UPDATE audit.finding_observations AS known SET gone_at = :moment
-        FROM differing WHERE known.finding_id = differing.id AND known.gone_at IS NULL AND NOT present
-    )
-    INSERT INTO audit.finding_observations (finding_id, code, sale_id, partner, utility_group, seen_at)
-    SELECT id, code, sale_id, partner, utility_group, :moment FROM differing WHERE present
-"""
-
-_NOTE_HERE: Final = (
+_NOTE: Final = (
     """
-    UPDATE episode SET gone_at = $moment
+    UPDATE {} SET gone_at = {}
     WHERE gone_at IS NULL AND finding_id IN (SELECT id FROM differing WHERE NOT present)
     """,
     """
-    INSERT INTO episode (finding_id, code, sale_id, partner, utility_group, seen_at)
-    SELECT id, code, sale_id, partner, utility_group, $moment FROM differing WHERE present
+    INSERT INTO {} (finding_id, code, sale_id, partner, utility_group, seen_at)
+    SELECT id, code, sale_id, partner, utility_group, {} FROM differing WHERE present
     """,
 )
+"""The statements that note them, of both databases."""
 
 _KNOWN: Final = ", ".join(f"'{code.code}'" for code in CODES.values() if code.severity is not None)
 
