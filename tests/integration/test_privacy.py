@@ -45,11 +45,11 @@ def office(run, embedded_environment, database, postgres_tool, bucket, s3, clock
     """Two clients with a sale each, files in two versions, a report, rejected rows, a notebook; João is held."""
     Path(embedded_environment["TOOLKIT_HOME"], "custody-log.key").write_text("k" * 64)
     s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
-    keys = {}
+    clients, records, keys = {}, {}, {}
     for sale, body, file_name in (("V-1", MARIA, "rg-quiteria.pdf"), ("V-2", JOAO, "rg-candido.pdf")):
-        client = register_client(database, body)
-        add_sale(database, sale, client_id=client.client_id, partner="Norte")
-        _, keys[sale] = add_record(database, sale, "KYC", file_name=file_name)
+        clients[sale] = register_client(database, body).client_id
+        add_sale(database, sale, client_id=clients[sale], partner="Norte")
+        records[sale], keys[sale] = add_record(database, sale, "KYC", file_name=file_name)
         for _ in range(2):
             s3.put_object(Bucket=bucket.name, Key=keys[sale], Body=pdf())
         s3.create_multipart_upload(Bucket=bucket.name, Key=keys[sale])
@@ -57,27 +57,10 @@ def office(run, embedded_environment, database, postgres_tool, bucket, s3, clock
     work.mkdir()
     (work / "rejected.csv").write_text("cpf;errors\n529.982.247-25;Required\n")
     (work / "executed.ipynb").write_text(json.dumps({"cells": [{"outputs": ["rg-quiteria.pdf"]}]}))
-    with zipfile.ZipFile(work / "rows.xlsx", "w") as workbook:
-        workbook.writestr("xl/sheet1.xml", "<t>Maria Quitéria</t>")
+    (work / "rows.xlsx").write_bytes(zipped("xl/sheet1.xml", "<t>Maria Quitéria</t>"))
     (work / "night.log").write_text("12:00:01 uploaded rg-quiteria.pdf\n")
     (work / "others.csv").write_text("cpf\n11144477735\n")
-    (work / "letter.pdf").write_bytes(typst.compile("#set page(width: 3cm)\nPrezada Maria Quitéria".encode()))
-    (work / "old.csv").write_bytes("nome;QUITÉRIA MARIA;MARIA  QUITÉRIA\n".encode("cp1252"))
-    (work / "plain.txt").write_text("MARIA QUITERIA\n")
-    (work / "decomposed.txt").write_text("Maria Quite\u0301ria\n")
     (work / "called.txt").write_text("+55 (71) 98765-4321\n")
-    with zipfile.ZipFile(work / "many.zip", "w") as archive:
-        archive.write(work / "letter.pdf")
-    unknown = tmp_path / "unknown"
-    unknown.mkdir()
-    (unknown / "scan.pdf").write_bytes(typst.compile(b"#rect(fill: black)"))
-    (unknown / "call.wav").write_bytes(silence(1.0))
-    with zipfile.ZipFile(unknown / "locked.zip", "w") as archive:
-        archive.write(work / "others.csv")
-    content = bytearray((unknown / "locked.zip").read_bytes())
-    content[6] |= 1  # in the head of the file, and in the directory at the end: it has a password
-    content[content.index(b"PK\x01\x02") + 8] |= 1
-    (unknown / "locked.zip").write_bytes(content)
 
     def asked(*words, cpf, ends=0, **environ):
         monkeypatch.setattr("sys.stdin", io.StringIO(f"{cpf}\n"))
@@ -87,7 +70,16 @@ def office(run, embedded_environment, database, postgres_tool, bucket, s3, clock
     run("privacy", "hold", "add", "V-2", "--basis", "lawsuit 0001", "--by", "Ana Souza")
     home, before = Path(run("status", "--json").told["home"]), tmp_path / "before"
     left = partial(left_of, postgres_tool, bucket.name, s3, (work, before, home))
-    return SimpleNamespace(asked=asked, keys=keys, work=work, before=before, home=home, unknown=unknown, left=left)
+    known = {"clients": clients, "records": records, "keys": keys}
+    return SimpleNamespace(asked=asked, work=work, before=before, home=home, left=left, **known)
+
+
+def zipped(name, content):
+    """An archive with one part."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(name, content)
+    return buffer.getvalue()
 
 
 def left_of(tool, bucket, s3, places, needles):
@@ -112,8 +104,7 @@ def left_of(tool, bucket, s3, places, needles):
 
 
 OF_MARIA = ("52998224725", "529.982.247-25", "Quitéria", "71987654321", "maria@exemplo", "quiteria")
-OF_HER = {"rejected.csv", "rows.xlsx", "letter.pdf", "old.csv", "many.zip"}
-OF_HER |= {"plain.txt", "decomposed.txt", "called.txt"}
+OF_HER = {"rejected.csv", "executed.ipynb", "rows.xlsx", "night.log", "called.txt"}
 OF_FILES = ("CONTENT_REUSED", "WRITTEN_LATE")
 OF_JOAO = ("11144477735", "Cândido", "21912345678", "joao@exemplo", "candido")
 
@@ -123,12 +114,13 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     postgres_tool("pg_dump", "--format=custom", f"--file={backup}")
 
     # What would go is told first; nothing changes.
-    folders = ("--look-in", office.work, "--look-in", office.unknown)
+    (calls := tmp_path / "calls").mkdir()
+    (calls / "call.wav").write_bytes(silence(1.0))
+    folders = ("--look-in", office.work, "--look-in", calls)
     plan = office.asked("erase", "--dry-run", *folders, "--json", cpf="529.982.247-25").told
     assert (len(plan["clients"]), plan["sales"], plan["objects"], plan["kept"]) == (1, ["V-1"], 1, [])
-    found = {"executed.ipynb", "night.log", *OF_HER}
-    assert {Path(each).name for each in plan["files"]} == found
-    assert {Path(each).name for each in plan["notSearched"]} == {"scan.pdf", "call.wav", "locked.zip"}
+    assert {Path(each).name for each in plan["files"]} == OF_HER
+    assert plan["notSearched"] == [str(calls / "call.wav")]
     assert len(office.left(OF_MARIA)) > 5
 
     left = office.home / ".toolkit-draft-of-an-export-that-was-killed"
@@ -148,7 +140,7 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     # Neither the hashes nor the keys and salts by which they could be tried out are left.
     keys = "SELECT sale_id, wrapped IS NOT NULL FROM audit.sale_keys ORDER BY 1"
     assert rows(database, keys) == [("V-1", False), ("V-2", True)]
-    [(record,)] = rows(database, "SELECT evidence_id FROM audit.evidence_observations WHERE sale_id = 'V-1'")
+    record = office.records["V-1"]
     hidden = sorted({name for names in HIDDEN.values() for name in names})
     of_her = f"""
         FROM audit.custody_events LEFT JOIN audit.object_observations AS seen ON seen.key = 'erased/{record}'
@@ -290,8 +282,7 @@ def test_a_sale_that_the_service_deleted_leaves_the_history_and_the_bucket(offic
 
 def test_a_record_leaves_the_sale_that_it_was_of_before_too(office, run, database):
     before = datetime.now(UTC).isoformat()
-    [(record,)] = rows(database, "SELECT id FROM evidences WHERE sale_id = 'V-1'")
-    run("evidence", "withdraw", record, "--reason", "quiteria asked", *PEOPLE[2:])
+    run("evidence", "withdraw", office.records["V-1"], "--reason", "quiteria asked", *PEOPLE[2:])
     add_sale(database, "V-3")
     execute(database, "UPDATE evidences SET sale_id = 'V-3' WHERE sale_id = 'V-1'")
     run("bucket", "sync")
@@ -303,8 +294,7 @@ def test_a_record_leaves_the_sale_that_it_was_of_before_too(office, run, databas
 
 
 def test_a_sale_that_the_service_deleted_is_found_by_its_client(office, database, tmp_path):
-    [(joao,)] = rows(database, "SELECT client_id FROM sales WHERE id = 'V-2'")
-    execute(database, f"UPDATE sales SET client_id = '{joao}' WHERE id = 'V-1'")
+    execute(database, f"UPDATE sales SET client_id = '{office.clients['V-2']}' WHERE id = 'V-1'")
     assert office.asked("show", "--json", cpf=MARIA["cpf"]).told["sales"] == []  # the history has not seen it yet
     execute(database, "DELETE FROM evidences WHERE sale_id = 'V-1'", "DELETE FROM sales WHERE id = 'V-1'")
     assert [each["saleId"] for each in office.asked("show", "--json", cpf=MARIA["cpf"]).told["sales"]] == ["V-1"]
@@ -318,8 +308,7 @@ def test_a_sale_that_the_service_deleted_is_found_by_its_client(office, database
 
 
 def test_a_client_stays_with_a_sale_that_the_service_deleted(office, run, database):
-    [(client,)] = rows(database, "SELECT client_id FROM sales WHERE id = 'V-1'")
-    add_sale(database, "V-3", client_id=client)
+    add_sale(database, "V-3", client_id=office.clients["V-1"])
     run("bucket", "sync")
     execute(database, "DELETE FROM evidences WHERE sale_id = 'V-1'", "DELETE FROM sales WHERE id = 'V-1'")
     run("privacy", "erase", "--sale", "V-3", *PEOPLE)
@@ -332,8 +321,7 @@ def test_a_file_name_that_others_have_tells_of_nobody(office, run, database):
     execute(database, "UPDATE evidences SET file_name = 'contract.pdf'")
     (office.work / "others.csv").write_text("file;contract.pdf")
     told = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf=MARIA["cpf"])
-    found = {Path(each).name for each in told.told["files"]}
-    assert found == {"executed.ipynb", "night.log", *OF_HER}  # the key of the object has her name still
+    assert {Path(each).name for each in told.told["files"]} == OF_HER  # the key has her name still
     # A service may keep clients without a CPF or a name.
     execute(
         database,
@@ -353,8 +341,7 @@ def test_what_people_wrote_about_a_sale_goes_with_it(office, run, database, post
         run("privacy", "hold", "add", sale, "--basis", f"suit of {name}", "--by", "Ana Souza")
         held = run("privacy", "hold", "list", "--json").told["holds"][0]["id"]
         run("privacy", "hold", "release", held, "--reason", f"{name} agreed", "--by", "Ana Souza")
-        [(record,)] = rows(database, f"SELECT id FROM evidences WHERE sale_id = '{sale}'")
-        run("evidence", "withdraw", record, "--reason", f"{name} asked for it", *PEOPLE[2:])
+        run("evidence", "withdraw", office.records[sale], "--reason", f"{name} asked for it", *PEOPLE[2:])
     office.asked("erase", *PEOPLE, cpf=MARIA["cpf"])
     dump = postgres_tool("pg_dump").decode()
     assert "Quitéria" not in dump
@@ -363,9 +350,18 @@ def test_what_people_wrote_about_a_sale_goes_with_it(office, run, database, post
     assert "suit of Cândido" in dump
 
 
-def test_files_of_others_whose_word_or_address_holds_hers_are_left_alone(tmp_path):
-    needles = forms_of(("Ana Li", "ana@x.com", "sant'ana & li.pdf", "1234567890", "52998224725", "20261130"))
+def test_her_files_are_found_those_of_others_are_not_and_what_nobody_can_search_is_named(tmp_path):
+    texts = ("ana@x.com", "sant'ana & li.pdf", "1234567890", "52998224725", "20251130")
+    letter = typst.compile("#set page(width: 3cm)\nPrezada Maria Quitéria".encode())
+    locked = bytearray(zipped("others.csv", "cpf"))
+    locked[6] |= 1  # in the head of the file, and in the directory at the end: it has a password
+    locked[locked.index(b"PK\x01\x02") + 8] |= 1
     hers = {
+        "letter.pdf": letter,
+        "many.zip": zipped("letter.pdf", letter),
+        "old.csv": "nome;QUITÉRIA MARIA;MARIA  QUITÉRIA\n".encode("cp1252"),
+        "plain.txt": "MARIA QUITERIA",
+        "decomposed.txt": "Maria Quite\u0301ria",
         "name.csv": "2026;ANA  LÍ;",
         "note.ipynb": json.dumps({"text": "\nAna Li\nana"}),
         "page.html": "<td>Sant&#x27;Ana &amp; L&iacute;.pdf</td>",
@@ -375,11 +371,12 @@ def test_files_of_others_whose_word_or_address_holds_hers_are_left_alone(tmp_pat
         "call of Ana Li.mp3": "\0",
         "sant'ana & li.pdf": "",
     }
-    others = {"analysis.txt": "2026-11-30 Análise", "juliana.csv": "juliana@x.com", "company.csv": "ana@x.company"}
-    for name, text in (hers | others).items():
-        (tmp_path / name).write_text(text)
-    found, _ = search((tmp_path, tmp_path), needles)
-    assert [path.name for path in found] == sorted(hers)
+    others = {"analysis.txt": "2025-11-30 Análise", "juliana.csv": "juliana@x.com", "company.csv": "ana@x.company"}
+    unknown = {"scan.pdf": typst.compile(b"#rect(fill: black)"), "call.wav": silence(1.0), "locked.zip": locked}
+    for name, content in (hers | others | unknown).items():
+        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    searched = search((tmp_path, tmp_path), forms_of(("Ana Li", "Maria Quitéria", *texts)))
+    assert [[path.name for path in each] for each in searched] == [sorted(hers), sorted(unknown)]
 
 
 def test_a_hold_that_comes_while_files_are_searched_is_kept(office, run, database, monkeypatch):
@@ -397,17 +394,16 @@ def test_a_hold_that_comes_while_files_are_searched_is_kept(office, run, databas
 def test_a_hold_waits_for_an_erasure_and_a_client_stays_with_a_sale_that_came_meanwhile(
     office, run, database, monkeypatch
 ):
-    [(client,)] = rows(database, "SELECT client_id FROM sales WHERE id = 'V-1'")
-    erase, held, rest = Bucket.erase, [], {"until": None}
+    erase, held = Bucket.erase, []
 
     def hold():
         with pytest.raises(PrivacyRefused, match="no sale with the id 'V-1'"):
-            add_hold(database, "V-1", basis="suit", by="Ana", today=date.max, **rest)
+            add_hold(database, "V-1", basis="suit", by="Ana", until=None, today=date.max)
 
     def slowly(place, key):
         if not held:
             held.append(people.submit(hold))
-            add_sale(database, "V-9", client_id=client)
+            add_sale(database, "V-9", client_id=office.clients["V-1"])
             wait_until(lambda: sessions_waiting(database) == 1)
         erase(place, key)
 
@@ -554,13 +550,12 @@ def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, databa
 
 
 def test_an_incident_names_the_sale_that_a_file_was_of_when_it_was_opened(office, run, database):
-    [(record,)] = rows(database, "SELECT id FROM evidences WHERE sale_id = 'V-1'")
     add_sale(database, "V-3")
     for sale in ("V-3", "V-1"):
-        execute(database, f"UPDATE evidences SET sale_id = '{sale}' WHERE id = '{record}'")
+        execute(database, f"UPDATE evidences SET sale_id = '{sale}' WHERE id = '{office.records['V-1']}'")
         run("bucket", "sync")
         if sale == "V-3":
-            run("evidence", "link", record, "--reason", "a complaint")
+            run("evidence", "link", office.records["V-1"], "--reason", "a complaint")
     today = DEADLINES.day_of(datetime.now(UTC)).isoformat()
     assert run("privacy", "incident", "--since", today, "--json").told["sales"] == ["V-3"]
 
