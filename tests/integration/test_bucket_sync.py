@@ -25,22 +25,23 @@ from toolkit.errors import (
 )
 
 KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/contract.pdf"
+ODD = 'evidences/2026/03/02/x/ação\t & "quote", \\N %41+ b.pdf'
+KEYS = (KEY, ODD, "notes/other.txt")
 
 
 def test_an_object_is_observed_and_examined_once_and_anew_when_it_changes(sync, put, delete, database, clock):
-    odd = 'evidences/2026/03/02/x/ação\t & "quote" \\N %41+.pdf'
     put(KEY, PDF)
-    put(odd, MP3)
+    put(ODD, MP3)
     put("notes/other.txt", b"not evidence")
     assert sync() == Synced(listed=3, appeared=3, changed=0, vanished=0, examined=2)
     assert sync() == Synced(listed=3, appeared=0, changed=0, vanished=0, examined=0)
-    delete(odd)
+    delete(ODD)
     delete("notes/other.txt")
     first_seen = clock.now
     clock.now += timedelta(hours=1)
     put(KEY, b"something else")
     assert sync() == Synced(listed=1, appeared=0, changed=1, vanished=2, examined=1, asked=2)
-    put(odd, MP3)
+    put(ODD, MP3)
     assert sync() == Synced(listed=2, appeared=1, changed=0, vanished=0, examined=1)
     query = """
         SELECT key, size, kind, seen_at, gone_at FROM audit.object_observations AS seen
@@ -49,8 +50,8 @@ def test_an_object_is_observed_and_examined_once_and_anew_when_it_changes(sync, 
     assert rows(database, query) == [
         (KEY, len(PDF), "pdf", first_seen, clock.now),
         (KEY, 14, "other", clock.now, None),
-        (odd, len(MP3), "audio", first_seen, clock.now),
-        (odd, len(MP3), "audio", ANY, None),
+        (ODD, len(MP3), "audio", first_seen, clock.now),
+        (ODD, len(MP3), "audio", ANY, None),
         ("notes/other.txt", 12, None, first_seen, clock.now),
     ]
 
@@ -76,11 +77,8 @@ def test_a_nightly_reading_lists_only_the_days_that_can_have_changed(sync, put, 
     assert sync() == Synced(listed=3, appeared=2, changed=0, vanished=0, examined=2, full=False)
 
 
-FOREIGN = "sales/S-1/voice.mp3"
-
-
 @pytest.mark.usefixtures("_large_bucket")
-@pytest.mark.parametrize("key_of_file", [None, FOREIGN])
+@pytest.mark.parametrize("key_of_file", [None, "sales/S-1/voice.mp3"])
 def test_a_file_of_an_open_sale_that_vanished_is_noticed_by_the_next_reading(
     sync, put, add_file, clock, delete, database, key_of_file
 ):
@@ -179,10 +177,6 @@ def test_a_key_that_no_database_can_hold_stops_no_reading(database):
     for key in ("evidences/2026/03/02/a", "evidences/2026/03/02/b\0c"):
         bucket.put(key, PDF)
     assert sync_bucket(database, bucket).listed == 1
-
-
-ODD = 'evidences/2026/03/02/x/ação & "quote", %41+ b.pdf'
-KEYS = (KEY, ODD, "notes/other.txt")
 
 
 @pytest.fixture
