@@ -12,13 +12,12 @@ from unittest.mock import Mock
 
 import psycopg
 import pytest
-import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.conftest import fresh_database
 from tests.support.evidence_files import pdf
 from tests.support.request_bodies import UPLOAD
-from tests.support.uploaded_sales import add_sale, execute, partner_of, rows, unguarded
+from tests.support.uploaded_sales import add_sale, partner_of, rows, unguarded
 from toolkit.contract.events import LogKeys
 from toolkit.database import schema
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
@@ -31,23 +30,20 @@ from toolkit.log.merkle import append, consistency_proof, is_consistent, leaf_ha
 from toolkit.log.notes import Checkpoint, LogSigner, VerifierKey, new_key
 from toolkit.log.sealing import newest_checkpoint, prove, seal_events, tiles_of
 
-LIMITS = UploadLimits(3600, 1_000_000)
-BODY = {**UPLOAD, "fileName": "Ana Souza.pdf"}
 KEYS = LogKeys(("k" * 32,))
 SIGNER = LogSigner("evidence.example.com/custody", Ed25519PrivateKey.from_private_bytes(b"\x01" * 32))
 
 
 @pytest.fixture
 def tell(database):
-    return lambda count: database.run(_tell, count)
+    return lambda count, **event: database.run(_tell, count, **event)
 
 
-def _tell(connection, count):
-    statement = sa.text(
+def _tell(connection, count, *, kind="TOLD", day="2026-03-02", said="n"):
+    connection.exec_driver_sql(
         "INSERT INTO audit.custody_events (kind, happened_at, detail) "
-        "SELECT 'TOLD', '2026-03-02', jsonb_build_object('number', n) FROM generate_series(1, :count) AS n"
+        f"SELECT '{kind}', '{day}', jsonb_build_object('said', {said}) FROM generate_series(1, {count}) AS n"
     )
-    connection.execute(statement, {"count": count})
 
 
 @pytest.fixture
@@ -62,7 +58,8 @@ def entries(database):
 def test_everything_that_happens_to_a_file_is_told(database, bucket, put, sync, clock):
     access = replace(partner_of(database, add_sale(database)), subject="Rui Lima")
     clock.now = datetime.now(UTC)  # forms are signed for real
-    issued = request_upload(database, bucket, "sale-1", BODY, access, LIMITS)
+    body = UPLOAD | {"fileName": "Ana Souza.pdf"}
+    issued = request_upload(database, bucket, "sale-1", body, access, UploadLimits(3600, 1_000_000))
     put(issued.fields["key"], pdf(1))
     sync()
     verify_contents(database, bucket)
@@ -226,10 +223,11 @@ def test_a_change_in_the_database_is_named_by_the_next_export(database, tell, se
     assert len(signed.root) in {0, 64}
 
 
-def test_a_clock_that_was_turned_back_is_named_by_the_next_export_and_by_its_files(run, database, seal, tmp_path):
-    for day in (3, 2):
-        values = f"'REPORTED', '2026-03-0{day}', '{{}}'"
-        execute(database, f"INSERT INTO audit.custody_events (kind, happened_at, detail) VALUES ({values})")
+def test_a_clock_that_was_turned_back_is_named_by_the_next_export_and_by_its_files(
+    run, database, tell, seal, tmp_path
+):
+    for day in ("2026-03-03", "2026-03-02"):
+        tell(1, kind="REPORTED", day=day)
     seal()
     told = "Event 2 says an earlier time than a report before it"
     log = tmp_path / "log"
@@ -246,12 +244,8 @@ def test_a_clock_that_was_turned_back_is_named_by_the_next_export_and_by_its_fil
         assert "The entries are not those that were signed" in run(*check, ends=3, within={}).out
 
 
-def test_an_entry_that_is_too_long_holds_the_hash_of_its_detail(database, seal):
-    execute(
-        database,
-        "INSERT INTO audit.custody_events (kind, happened_at, detail) "
-        "VALUES ('TOLD', now(), jsonb_build_object('text', repeat('x', 70000)))",
-    )
+def test_an_entry_that_is_too_long_holds_the_hash_of_its_detail(database, tell, seal):
+    tell(1, said="repeat('x', 70000)")
     seal()
     [entry] = entries(database)
     assert set(entry["detail"]) == {"bytes", "sha256"}
