@@ -20,23 +20,22 @@ from toolkit.reports.report import Report
 
 pytestmark = needs_browser
 
+SCRIPT = "<script>document.title = 'broken'</script>"
+
 SALES = (
     Told("S-10", "POV DC~", group="A", days=3, partner="São Jorge"),
     Told("S-9", "POV! DC?", group="B", days=40, partner="Luz & Cia"),
     Told("S-100", "KYC POV", group="D", days=7, partner=None),
     Told("S-1", "POV", group="B", payer=False, days=100, completed=True, partner="Norte"),
-    Told("<script>document.title = 'broken'</script>", "", group='"><b>', days=0, partner="=cmd|'/c calc'!A1"),
+    Told(SCRIPT, "", group='"><b>', days=0, partner="=cmd|'/c calc'!A1"),
     Told("fine", "KYC"),
     Told("warned", "POV DC DCR", partner="Norte"),
 )
 
-FILE_FINDINGS = tuple(
-    file_finding(problem, ("a/b.mp3",), (), sales)
-    for problem, sales in (
-        (IntegrityProblem.CONTENT_REUSED, ("S-10", "S-9")),
-        (IntegrityProblem.WRITTEN_LATE, ("S-9",)),
-        (IntegrityProblem.KEY_OUTSIDE_LAYOUT, ("<b>x</b>",)),
-    )
+FILE_FINDINGS = (
+    file_finding(IntegrityProblem.CONTENT_REUSED, ("a/b.mp3",), (), ("S-10", "S-9")),
+    file_finding(IntegrityProblem.WRITTEN_LATE, ("a/b.mp3",), (), ("S-9",)),
+    file_finding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, ("a/b.mp3",), (), ("<b>x</b>",)),
 )
 
 
@@ -103,30 +102,21 @@ def test_headings_sort_both_ways(page):
 
 
 def test_filters_narrow_the_table_down(page):
-    found = page.locator(".found")
-    assert found.inner_text() == "5 shown"
-    choice(page, "group").select_option("B")
-    assert shown(page) == ["S-1", "S-9"]
-    assert found.inner_text() == "2 of 5 shown"
-    choice(page, "missing").select_option("DOC_CONTRATANTE")
-    choice(page, "reason").select_option("NOT_UPLOADED")
-    assert shown(page) == ["S-9"]
-    choice(page, "reason").select_option("UNUSABLE")  # another piece of that sale is, this one is not
-    assert shown(page) == []
-    page.get_by_role("button", name="Show all").click()
-    assert found.inner_text() == "5 shown"
-    assert len(shown(page)) == 5
-    choice(page, "problem").select_option("COMPLETED_WITHOUT_EVIDENCE")
-    assert shown(page) == ["S-1"]
-    page.get_by_role("button", name="Show all").click()
-    choice(page, "status").select_option("conflict")
-    assert shown(page)[0] == "S-100"
-    page.get_by_role("button", name="Show all").click()
-    choice(page, "only").select_option("file-finding")
-    assert found.inner_text() == "2 of 5 shown"
-    choice(page, "only").select_option("")
-    choice(page, "status").select_option("compliant")
-    assert found.inner_text() == "0 of 5 that are not compliant, and 1 compliant"
+    of_group_b = {"group": "B", "missing": "DOC_CONTRATANTE"}
+    for filters, sales, told in (
+        ({"group": "B"}, ["S-1", "S-9"], "2 of 5 shown"),
+        (of_group_b | {"reason": "NOT_UPLOADED"}, ["S-9"], "1 of 5 shown"),
+        (of_group_b | {"reason": "UNUSABLE"}, [], "No sale fits these choices."),  # another piece of S-9 is
+        ({"problem": "COMPLETED_WITHOUT_EVIDENCE"}, ["S-1"], "1 of 5 shown"),
+        ({"status": "conflict"}, ["S-100", SCRIPT], "2 of 5 shown"),
+        ({"only": "file-finding"}, ["S-9", "S-10"], "2 of 5 shown"),
+        ({"status": "compliant"}, ["warned"], "0 of 5 that are not compliant, and 1 compliant"),
+    ):
+        assert (len(shown(page)), page.locator(".found").inner_text()) == (5, "5 shown")
+        for name, value in filters.items():
+            choice(page, name).select_option(value)
+        assert (shown(page), page.locator(".found").inner_text()) == (sales, told), filters
+        page.get_by_role("button", name="Show all").click()
 
 
 def test_search_looks_past_accents_and_case(page):
@@ -141,16 +131,14 @@ def test_search_looks_past_accents_and_case(page):
 
 def test_what_a_sale_holds_stays_text(page):
     assert page.title().startswith("Missing evidence: ")
-    assert "<script>document.title = 'broken'</script>" in shown(page)
+    assert SCRIPT in shown(page)
     assert choice(page, "partner").locator("option").all_inner_texts()[1] == "=cmd|'/c calc'!A1"
     choice(page, "group").select_option("unknown")
     assert len(shown(page)) == 1
     page.locator("#sales [role=rowheader] a").click()
     assert page.get_by_role("dialog").get_by_role("heading", level=2).inner_text().startswith("<script>")
     assert page.get_by_role("dialog").locator("b").all_inner_texts() == []
-    assert page.evaluate("location.hash").endswith(
-        "&sale=" + quote("<script>document.title = 'broken'</script>", safe="").replace("%20", "+")
-    )
+    assert page.evaluate("location.hash").endswith("&sale=" + quote(SCRIPT, safe="").replace("%20", "+"))
 
 
 def test_each_figure_is_the_number_of_the_sales_that_it_leads_to(page):
