@@ -36,17 +36,13 @@ print(embedded.{})
 """
 OPEN_DATABASE = _OPEN.format("database_url(Path(sys.argv[1]))")
 OPEN_BUCKET = _OPEN.format("bucket_access(Path(sys.argv[1])).s3_endpoint")
-HOLD_TRANSACTION = (
-    OPEN_DATABASE
-    + """
+HOLD_TRANSACTION = f"""{OPEN_DATABASE}
 import psycopg
-url = embedded.database_url(Path(sys.argv[1])).replace("+psycopg", "")
-connection = psycopg.connect(url)
+connection = psycopg.connect(embedded.database_url(Path(sys.argv[1])).replace("+psycopg", ""))
 connection.execute("CREATE TABLE half_done (id int)")
 print("holding", flush=True)
 sys.stdin.read()
 """
-)
 
 
 def start(code, home, **options):
