@@ -332,13 +332,11 @@ CONFIG = """
 [tsa]
 dir = {0}
 serial = {0}/serial
-crypto_device = builtin
 signer_cert = {0}/tsa.pem
 signer_key = {0}/tsa.key
 signer_digest = sha256
 default_policy = 1.2.3.4.1
 digests = sha1, sha256, sha512
-accuracy = secs:1
 ess_cert_id_alg = sha256
 """
 STAMPS = "basicConstraints=CA:FALSE\nkeyUsage=critical,digitalSignature\nextendedKeyUsage=critical,timeStamping\n"
