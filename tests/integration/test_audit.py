@@ -88,25 +88,17 @@ def test_only_audits_of_now_are_noted_and_a_moment_that_nobody_can_know_is_refus
             audited(database, as_of=moment)
 
 
-EVENTS = """
-    SELECT kind, CAST(detail ->> 'evidence' AS uuid)
-    FROM audit.custody_events WHERE detail ? 'evidence' ORDER BY id
-"""
-
-
 def test_what_the_service_changes_is_a_new_observation_and_an_event(database, clock):
     add_sale(database)
     (kept, _), (retyped, _), (deleted, _) = (add_record(database) for _ in range(3))
     assert observe_service(database)["records"] == (3, 0, 0)
     assert observe_service(database)["records"] == (0, 0, 0)
     clock.now += timedelta(hours=1)
-    execute(
-        database,
-        f"UPDATE evidences SET evidence_type = 'KYC' WHERE id = '{retyped}'",
-        f"DELETE FROM evidences WHERE id = '{deleted}'",
-    )
+    execute(database, f"UPDATE evidences SET evidence_type = 'KYC' WHERE id = '{retyped}'")
+    execute(database, f"DELETE FROM evidences WHERE id = '{deleted}'")
     assert observe_service(database)["records"] == (0, 1, 1)
-    told = rows(database, EVENTS)
+    events = "SELECT kind, CAST(detail ->> 'evidence' AS uuid) FROM audit.custody_events"
+    told = rows(database, f"{events} WHERE detail ? 'evidence' ORDER BY id")
     assert set(told[:3]) == {("RECORDED", each) for each in (kept, retyped, deleted)}
     assert set(told[3:]) == {("RECORD_GONE", retyped), ("RECORD_GONE", deleted), ("RECORD_CHANGED", retyped)}
     assert len(told) == 6
