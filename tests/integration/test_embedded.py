@@ -24,7 +24,7 @@ from toolkit import embedded
 from toolkit.atomic_files import make_once
 from toolkit.database import schema
 from toolkit.embedded import object_server, postgres
-from toolkit.errors import BucketError, EmbeddedServiceError
+from toolkit.errors import BucketUnavailable, EmbeddedServiceError
 
 NOBODY = 65534
 
@@ -351,7 +351,7 @@ def test_up_status_and_down(run, own_home, monkeypatch):
     assert {database["pid"], bucket["pid"]}.isdisjoint({None})
 
     with monkeypatch.context() as patched:
-        patched.setattr("toolkit.kit.health.Bucket.check", Mock(side_effect=BucketError("It hangs.")))
+        patched.setattr("toolkit.kit.health.Bucket.check", Mock(side_effect=BucketUnavailable("It hangs.")))
         assert f"process {bucket['pid']}, does not answer" in run("status", within=environ, ends=3).out
     assert run("down", within=environ).out == "stopped: PostgreSQL and S3 server\n"
     assert processes_of(own_home) == []
