@@ -58,7 +58,7 @@ _STARTS: Final = tuple(
         # A browser takes what begins so for a page, and runs it.
         (rb"(?:\xef\xbb\xbf)?[\s\0]*<(?=.{0,1019}%PDF-)", "text/html"),
         (rb".{0,1019}%PDF-", PDF),
-        # What an encoder notes, or frames of one kind: eleven set bits alone also start a UTF-16 text.
+        # MPEG has its encoder's note, or frames of one kind: eleven set bits alone also start a UTF-16 text.
         (rb"\xff[\xe2-\xe7\xf2-\xf7\xfa-\xff][\x10-\xef].{10,35}(?:Xing|Info)", "audio/mpeg"),
         (rb"(\xff[\xe2-\xe7\xf2-\xf7\xfa-\xff])[\x10-\xef](?:.{20,2880}?\1[\x10-\xef]){2}", "audio/mpeg"),
         (rb"(\xff[\xf0\xf1\xf8\xf9].).{4,}?\1", "audio/aac"),

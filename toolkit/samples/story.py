@@ -75,7 +75,7 @@ class Telling:
     def past(self) -> None:
         """Tell of every day before the last one, each up to its audit; those that were audited are left out."""
         audited, now = self.database.run(audits_until, self.samples.end), self.database
-        # Where other data were audited before, its own are of other moments; it ends with its last sale.
+        # A database that was audited before gives the story other moments: its last sale tells that it ended.
         ended = self.database.run(own_sales, None, self.samples.sales[-1].id)
         for day in DAYS[:-1]:
             moment = self.samples.moment(day)
