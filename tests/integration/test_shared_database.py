@@ -224,7 +224,7 @@ def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(run, 
     past = ["-q", "audit", "--as-of", datetime.now(UTC).isoformat()]
     reading, longer = cluster.url(granted, "reader"), "?options=-cstatement_timeout%3D10min"
     with Database(cluster.url(granted, "toolkit_owner")) as owner, owner.transaction() as connection:
-        connection.exec_driver_sql("LOCK audit.sale_observations")  # whoever reads has to wait
+        connection.exec_driver_sql("LOCK audit.evidence_observations")  # so every stream has to wait
         said = run(*past, ends=1, within=night, DATABASE_READ_URL=reading).err
         assert "canceling statement due to statement timeout" in said
         assert f"{longer} in DATABASE_READ_URL or DATABASE_URL" in said

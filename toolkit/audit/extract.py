@@ -147,14 +147,18 @@ def _streams(
     """
     snapshot: str = connection.scalar(sa.text("SELECT pg_export_snapshot()"))
     idle = SimpleQueue[tuple[Any, DuckDBPyConnection]]()
+    failures: list[Exception] = []
 
     def answer(query: str, take: _Take) -> pa.Table | None:
         cursor, own = stream = idle.get()
         try:
+            if failures:  # the transaction of this stream may have ended by it
+                raise failures[0]
             cursor.execute(query.replace(":moment", f"TIMESTAMPTZ '{moment.isoformat()}'"))
             return take(cursor.fetch_record_batch(), own)
-        except InvalidInputException as error:  # it quotes the driver
-            raise as_psycopg(None, str(error)) from None
+        except Exception as error:
+            failures.append(as_psycopg(None, str(error)) if isinstance(error, InvalidInputException) else error)
+            raise failures[0] from None  # DuckDB quotes the driver
         finally:
             idle.put(stream)
 
