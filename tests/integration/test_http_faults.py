@@ -188,7 +188,9 @@ def test_other_types_of_columns_and_a_refused_login_are_away_and_no_faults(run, 
 
         assert [schema.check(database) or asked().status_code for _ in range(8)] == [200] * 8  # all is prepared
         execute(database, "ALTER TABLE sales ALTER utility_group TYPE varchar, ALTER partner TYPE varchar")
-        assert [is_away(asked()) for _ in range(3)] == [True, False, False]
+        first, *others = (is_away(answer := asked()) or answer.status_code for _ in range(3))
+        assert first in (True, 200)  # 200: by a connection that had not prepared it
+        assert others == [200, 200]
         schema.check(database)
         with server.connect() as connection:
             for sql in f"ALTER DATABASE {name} ALLOW_CONNECTIONS false", END, RENAME:
