@@ -4,13 +4,16 @@ import re
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
+from tests.support.uploaded_sales import MONDAY, add_sale
 from toolkit.contract.contents import IntegrityProblem
 from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.rules import GROUP_RULES, Evidence, EvidenceState, Sale, evaluate
 from toolkit.database import tables
+from toolkit.samples import story
 from toolkit.samples.dataset import make_samples, read_clients, write_samples
-from toolkit.samples.scenarios import SCENARIOS
+from toolkit.samples.scenarios import DAYS, SCENARIOS
 
 UNTOLD = {
     Problem.PAYER_UNKNOWN: tables.sales.c.is_client_financial_responsible,
@@ -72,3 +75,20 @@ def test_the_command_writes_the_same_folder(run, samples, tmp_path):
     write_samples(samples, folder := tmp_path / "folder with a space")
     assert run("sample", "--out", tmp_path / "out", within={}).out.strip() == str(tmp_path / "out")
     assert contents(tmp_path / "out") == contents(folder)
+
+
+def test_a_story_that_broke_off_goes_on_to_its_end_also_where_other_data_had_been_audited(
+    samples, database, monkeypatch
+):
+    add_sale(database, samples.sales[0].id, created_at=samples.sales[0].created_at)
+    with database.transaction() as connection:
+        for moment in samples.moment(DAYS[0]), samples.end:
+            moments = {"as_of": moment, "ran_at": moment, "with_files": True}
+            counts = dict.fromkeys(("sales", "compliant", "incomplete", "conflict"), 0)
+            connection.execute(sa.insert(tables.audit_runs), {"id": tables.new_id(), **moments, **counts})
+    told = []
+    monkeypatch.setattr(story.Telling, "act", lambda _, day: told.append(day))
+    monkeypatch.setattr(story.Telling, "_audit", lambda _: None)
+    assert story.end_of_story(database, samples, MONDAY) == samples.end
+    story.Telling(None, database, samples, None, (), None).past()
+    assert told == list(DAYS[1:-1])
