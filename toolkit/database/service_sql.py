@@ -254,8 +254,8 @@ def prove(database: Database, holds: Holds | None) -> dict[str, Any]:
         flaws += [*_ids(connection), *_times(connection)]
         flaws += [] if holds is None else _keys_in_bucket(connection, holds)
         values = dict(_values(connection))
-        values |= {name: Message(text, counts[name]) for name, text in LEFT_OUT.items() if counts[name]}
-        notes = [*_notes(connection, resolved["tables"], counts)]
+        notes = [Message(text, counts[name]) for name, text in LEFT_OUT.items() if counts[name]]
+        notes += _notes(connection, resolved["tables"], counts)
     with database.transaction() as connection:
         notes += _writing(connection, resolved["columns"])
     return {"counts": counts, "values": values, "flaws": flaws, "notes": notes}
