@@ -87,23 +87,6 @@ def test_a_past_audit_that_was_changed_is_made_again(database, story, tmp_path):
         open_audit(again.folder).verify("trend")
 
 
-def test_audits_in_a_bucket_are_made_reported_and_kept_as_the_settings_say(
-    run, database, bucket, s3, story, tmp_path
-):
-    given = {"TOOLKIT_AUDITS": f"s3://{bucket.name}/audits", "TOOLKIT_AUDITS_INPUTS": "1"}
-    first = run("-q", "audit", "--no-sync", "--json", ends=3, **given).told
-    assert first["folder"].startswith(f"s3://{bucket.name}/audits/20")
-    run("-q", "audit", "--no-sync", ends=3, **given)
-    for out in ("one", "two"):
-        run("-q", "report", "--audit", first["folder"], "--format", "csv", "--out", tmp_path / out, **given)
-    written = [(tmp_path / out / "missing-evidence.csv").read_bytes() for out in ("one", "two")]
-    assert written[0] == written[1]
-    assert b"S-1" in written[0]
-    keys = [each["Key"] for each in s3.list_objects_v2(Bucket=bucket.name, Prefix="audits/")["Contents"]]
-    assert sum(each.endswith("/sales.parquet") for each in keys) == 1
-    assert sum(each.endswith("/verdicts.parquet") for each in keys) == 2
-
-
 def in_bucket(bucket, environ):
     aws = access_settings(Settings.from_environment(environ))
     return S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits")
