@@ -2,12 +2,9 @@
 
 import io
 import os
-import re
 import shlex
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from threading import Timer
 from unittest.mock import Mock
@@ -103,33 +100,9 @@ def test_no_command_tells_a_cpf_or_the_name_of_a_file_unasked(
         assert not [cpf for cpf in (b"390.533.447-05", b"39053344705") if cpf in path.read_bytes()], path
 
 
-def test_a_result_for_which_the_disk_has_no_room_ends_with_one_sentence():
-    command = [sys.executable, "-m", "toolkit", "explain", "KYC_NOT_ALONE"]
-    environ = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    with Path("/dev/full").open("wb") as full:
-        ended = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, env=environ | {"TOOLKIT_LANGUAGE": "en"}, check=False
-        )
-    assert (ended.returncode, ended.stderr) == (1, b"toolkit: No space left on device\n")
-
-
-def test_what_the_caller_closed_is_no_place_for_other_files(embedded_environment, tmp_path):
-    command = f"{sys.executable} -m toolkit run 04_job_history --out {tmp_path}/history.ipynb <&- >&- 2>&-"
-    assert not subprocess.run(["sh", "-c", command], env=os.environ | embedded_environment, check=False).returncode
-
-
 CPF = "11144477735\n"
-WRITTEN_TO_THE_END = {
-    "serve",
-    "demo",
-    "log cosign",
-    "log cosign-request",
-    "log timestamp",
-    "db upgrade",
-    "up",
-    "down",
-}
-"""Commands that serve, need somebody else, or run on embedded services alone; tests of their own run them."""
+SERVING = {"serve", "demo"}
+"""Commands that serve, or run on embedded services alone; tests of their own run them."""
 
 
 def commands():
@@ -157,18 +130,8 @@ def test_every_command_answers_in_portuguese_to_right_and_wrong_use(
     assert left == {}
 
 
-def test_the_beginning_of_a_service_sql_is_the_same_sql_in_each_language(run, database, add_file):
-    add_file(add_sale(database))
-    mapped = ("db", "map", "--sales", "sales", "--records", "evidences", "--clients", "clients")
-    english, portuguese = (run(*mapped, TOOLKIT_LANGUAGE=code).out for code in ("en", "pt-BR"))
-    remark = re.compile("(?m)^-- (?!name: ).*")
-    assert remark.sub("", portuguese) == remark.sub("", english)
-    assert "email (text; pode ser NULL)" in portuguese
-    assert english_in("\n".join(each for each in remark.findall(portuguese) if " (" not in each)) == {}
-
-
 def test_the_walk_knows_every_command():
-    walked = {" ".join(words) for words, _ in commands()} | WRITTEN_TO_THE_END
+    walked = {" ".join(words) for words, _ in commands()} | SERVING
     groups = {path[:-1] for path in paths() if path}
     leaves = {" ".join(path) for path in paths() if path and path not in groups}
     assert {leaf for leaf in leaves if not any(f"{each} ".startswith(f"{leaf} ") for each in walked)} == set()

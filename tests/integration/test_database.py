@@ -1,12 +1,11 @@
 """The database: its errors become ours, its schema is upgraded, and it belongs to one bucket and one service."""
 
 import json
-import socket
 import threading
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import contextmanager
 from pathlib import Path
 from select import select
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 
 import adbc_driver_postgresql.dbapi as adbc
 import psycopg
@@ -16,13 +15,12 @@ import sqlalchemy as sa
 
 from tests.conftest import fresh_database
 from tests.support.uploaded_sales import add_sale, execute, rows
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import wait_until
 from toolkit.database import schema, tables
 from toolkit.database.belonging import check_replica
 from toolkit.database.connection import Database, copy_rows, raw
 from toolkit.database.errors import ErrorTranslation, as_psycopg
-from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch, WrongService
-from toolkit.evidence.access import one_sale
+from toolkit.errors import DatabaseError, DatabaseUnavailable, WrongService
 from toolkit.log.merkle import append, leaf_hash, root
 from toolkit.log.notes import LogSigner, new_key
 from toolkit.log.sealing import seal_events
@@ -85,25 +83,17 @@ CLEARTEXT = b"R" + (8).to_bytes(4, "big") + (3).to_bytes(4, "big")
 def eavesdropper():
     """A server that has no TLS and asks for the password in clear text: its port, and what it was sent."""
     received = bytearray()
-    listening = socket.create_server(("127.0.0.1", 0))
 
-    def serve():
-        with suppress(OSError):
-            while True:
-                peer, _ = listening.accept()
-                with peer, suppress(OSError):
-                    peer.settimeout(PATIENCE)
-                    while data := peer.recv(4096):
-                        received.extend(data)
-                        if PASSWORD.encode() in received:
-                            break
-                        peer.sendall(b"N" if len(data) == 8 else CLEARTEXT)
+    class Session(BaseRequestHandler):
+        def handle(self):
+            while PASSWORD.encode() not in received and (data := self.request.recv(4096)):
+                received.extend(data)
+                self.request.sendall(b"N" if len(data) == 8 else CLEARTEXT)
 
-    threading.Thread(target=serve, daemon=True).start()
-    try:
-        yield listening.getsockname()[1], received
-    finally:
-        listening.close()
+    with ThreadingTCPServer(("127.0.0.1", 0), Session) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1], received
+        server.shutdown()
 
 
 @pytest.mark.parametrize(
@@ -222,21 +212,6 @@ def test_no_function_finds_names_by_the_search_path_of_a_session(database):
     assert rows(database, loose) == []
 
 
-def test_missing_service_tables_are_created_on_request_only(empty_database):
-    with pytest.raises(SchemaMismatch, match=r'"public.sales" does not exist.*db upgrade --service-tables'):
-        schema.upgrade(empty_database)
-    made = "SELECT FROM information_schema.tables WHERE table_schema IN ('audit', 'public')"
-    assert rows(empty_database, made) == [], "nothing half-done"
-
-
-def test_the_contract_s_tables_are_read_beside_a_collation_that_takes_texts_for_equal(database):
-    execute(
-        database, "UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'unicode'"
-    )  # for want of ICU
-    schema.check(database)
-    assert database.run(one_sale, None, add_sale(database)).utility_group == "A"
-
-
 def test_history_is_never_rewritten_or_emptied(database):
     guarded = "SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname IN ('append_only', 'closed_once')"
     history = {table.fullname for table in (*tables.APPEND_ONLY, *tables.CLOSED_ONCE)}
@@ -246,41 +221,27 @@ def test_history_is_never_rewritten_or_emptied(database):
             execute(database, f"TRUNCATE {name} CASCADE")
 
 
-@pytest.fixture
-def used(database, clock, add_file, sync, embedded_environment):
-    """The environment of a database that was read with its bucket, which holds one file."""
-    clock.now = datetime.now(UTC)
-    add_sale(database)
-    add_file()
-    sync()
-    return embedded_environment
-
-
-@pytest.fixture
-def restored(server, database, used):
-    """The environment of a copy of the database under another name."""
-    database.dispose()
-    with fresh_database(server, database.engine.url.database) as copy:
-        yield used | {"DATABASE_URL": copy.engine.url.render_as_string(hide_password=False)}
-
-
-def test_another_database_is_no_replica_and_is_confirmed_first(run, database, restored):
-    assert "run: toolkit db adopt" in run("audit", ends=1, within=restored).err
+def test_another_database_is_no_replica(server, database):
     check_replica(database, database)
-    with Database(restored["DATABASE_URL"]) as other, pytest.raises(WrongService, match="is not a replica of the"):
+    with fresh_database(server) as other, pytest.raises(WrongService, match="is not a replica of the"):
         check_replica(database, other)
 
 
-def test_a_copy_that_is_older_than_what_was_sealed_is_told_after_it_was_adopted(run, restored, used):
-    run("log", "seal", within=used)
-    assert "run: toolkit db adopt" in run("log", "seal", ends=1, within=restored).err
-    run("db", "adopt", within=restored)
-    assert "restored from an older dump" in run("audit", ends=3, within=restored).err
-    assert "is not sealed" in run("log", "seal", ends=1, within=restored).err
-    people = ("--by", "Ana", "--approved-by", "Rui")
-    run("db", "confirm-restore", "--reason", "disk failure", *people, within=restored)
-    for _ in range(2):
-        run("log", "seal", within=restored)
+def test_a_copy_that_is_older_than_what_was_sealed_is_told_after_it_was_adopted(run, server, database):
+    add_sale(database)
+    run("bucket", "sync")
+    database.dispose()
+    with fresh_database(server, database.engine.url.database) as copy:
+        run("log", "seal")
+        restored = {"DATABASE_URL": copy.engine.url.render_as_string(hide_password=False)}
+        assert "run: toolkit db adopt" in run("log", "seal", ends=1, **restored).err
+        run("db", "adopt", **restored)
+        assert "restored from an older dump" in run("audit", ends=3, **restored).err
+        assert "is not sealed" in run("log", "seal", ends=1, **restored).err
+        people = ("--by", "Ana", "--approved-by", "Rui")
+        run("db", "confirm-restore", "--reason", "disk failure", *people, **restored)
+        for _ in range(2):
+            run("log", "seal", **restored)
 
 
 def test_a_dump_restored_in_place_is_told_until_two_people_confirm_it(

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import stat
@@ -335,24 +336,16 @@ def test_up_status_and_down(run, own_home, monkeypatch):
     assert not own_home.exists()
 
     text = run("up", within=environ).out
-    assert text.count("answers") == 2
-    assert f"schema  {schema.newest_revision()} (the newest)" in text
-
-    document = run("status", "--json", within=environ).told
-    assert document["home"] == str(own_home)
-    database, bucket = document["database"], document["bucket"]
-    assert database["answers"]
-    assert database["embedded"]
-    assert database["schema"] == database["newestSchema"] == schema.newest_revision()
-    assert (database["name"], database["version"].partition(".")[0]) == ("PostgreSQL", "18")
-    assert Path(database["data"]).is_dir()
-    assert bucket["answers"]
-    assert bucket["address"].startswith("http://127.0.0.1:")
-    assert {database["pid"], bucket["pid"]}.isdisjoint({None})
-
+    for told in (
+        r"embedded PostgreSQL 18[.\d]*, process \d+, answers",
+        r"embedded S3 server .*process \d+, answers\n +at +http://127.0.0.1:",
+        f"data +{own_home}/postgres/data\n",
+        rf"schema +{schema.newest_revision()} \(the newest\)",
+    ):
+        assert re.search(told, text), told
     with monkeypatch.context() as patched:
         patched.setattr("toolkit.kit.health.Bucket.check", Mock(side_effect=BucketUnavailable("It hangs.")))
-        assert f"process {bucket['pid']}, does not answer" in run("status", within=environ, ends=3).out
+        assert re.search(r"S3 server .*process \d+, does not answer", run("status", within=environ, ends=3).out)
     assert run("down", within=environ).out == "stopped: PostgreSQL and S3 server\n"
     assert processes_of(own_home) == []
     assert run("down", within=environ).out == f"nothing runs in {own_home}\n"
