@@ -129,8 +129,8 @@ class ServiceReading:
         }
 
 
-def observe_service(database: Database, *, confirmed: bool = False) -> dict[str, sa.Row[Any]]:
-    """Note what changed in the relations ``sales`` and ``records`` since they were observed last, and count it.
+def observe_service(database: Database, *, confirmed: bool = False) -> None:
+    """Note what changed in the relations ``sales`` and ``records`` since they were observed last.
 
     ``confirmed`` takes it for true that most of them are gone.
 
@@ -165,7 +165,6 @@ def observe_service(database: Database, *, confirmed: bool = False) -> dict[str,
             )
         row = {"resolved": resolved, "counts": counts, "changes": list(changes), "raised": raised}
         connection.execute(sa.insert(service_readings), row | {"read_at": now})
-    return found
 
 
 def _newest(connection: Connection, moment: datetime | None = None) -> sa.Row[Any] | None:
