@@ -246,12 +246,6 @@ def test_the_printed_rights_are_enough_for_a_night(run, operator, tmp_path):
     run("clients", "load", write_csv(tmp_path / "clients.csv", map(client, range(3))), within=operator)
 
 
-def at_port(environ, port, role="night"):
-    """The address of the same database behind a pooler or on a replica."""
-    url = sa.make_url(environ["DATABASE_URL"]).set(port=port, username=role)
-    return url.render_as_string(hide_password=False)
-
-
 @pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed")
 def test_commands_run_side_by_side_through_a_pooler(cluster, operator, bucket, s3, tmp_path):
     for number in range(20):
@@ -262,7 +256,7 @@ def test_commands_run_side_by_side_through_a_pooler(cluster, operator, bucket, s
     name = sa.make_url(operator["DATABASE_URL"]).database
     before = cluster.value(name, known)
     with pooler_of(cluster) as port:
-        pooled = operator | {"DATABASE_URL": at_port(operator, port)}
+        pooled = operator | {"DATABASE_URL": cluster.url(name, "night", port=port)}
         commands = [["bucket", "sync"], ["evidence", "verify"], ["audit"]] * 3
         commands += [["clients", "load", str(file)], ["db", "check"]]
         with ThreadPoolExecutor(len(commands)) as threads:
@@ -282,8 +276,9 @@ def test_a_lock_that_was_waited_for_shows_what_it_guarded_through_a_pooler(clust
 
 def test_a_replica_judges_as_its_primary_does(run, cluster, operator, tmp_path):
     run("audit", ends=3, within=operator)
+    name = sa.make_url(operator["DATABASE_URL"]).database
     with replica_of(cluster) as port:
-        through = operator | {"DATABASE_READ_URL": at_port(operator, port, "reader")}
+        through = operator | {"DATABASE_READ_URL": cluster.url(name, "reader", port=port)}
         assert f"127.0.0.1:{port}/" in run("status", ends=None, within=through).out
         run("report", "--out", tmp_path / "now", "--format", "json,html", within=through)
         past = ("--as-of", datetime.now(UTC).isoformat())
