@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -128,6 +129,16 @@ def test_every_command_answers_in_portuguese_to_right_and_wrong_use(
         if english := english_in(said.out + said.err):
             left[" ".join(words)] = english
     assert left == {}
+
+
+def test_the_beginning_of_a_service_sql_is_the_same_sql_in_each_language(run, database, add_file):
+    add_file(add_sale(database))
+    mapped = ("db", "map", "--sales", "sales", "--records", "evidences", "--clients", "clients")
+    english, portuguese = (run(*mapped, TOOLKIT_LANGUAGE=code).out for code in ("en", "pt-BR"))
+    remark = re.compile("(?m)^-- (?!name: ).*")
+    assert remark.sub("", portuguese) == remark.sub("", english)
+    assert "email (text; pode ser NULL)" in portuguese
+    assert english_in("\n".join(each for each in remark.findall(portuguese) if " (" not in each)) == {}
 
 
 def test_the_walk_knows_every_command():
