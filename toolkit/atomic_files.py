@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TextIO
@@ -58,7 +58,8 @@ class PrivateFolder:
 
     def __init__(self, parent: Path) -> None:
         parent.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(parent)
+        for leftover in abandoned(parent):
+            shutil.rmtree(leftover, ignore_errors=True)
         self._parent = parent
         self.path, self._lock = _locked_folder(parent)
 
@@ -127,13 +128,15 @@ def make_once(path: Path, content: bytes) -> None:
                 path.hardlink_to(draft)
 
 
-def _remove_leftovers(parent: Path) -> None:
+def abandoned(parent: Path) -> Generator[Path]:
+    """Yield the private folders that killed processes have left under ``parent``, each locked meanwhile."""
     for leftover in parent.glob(f"{_PREFIX}*"):
         try:
             about = leftover.lstat()  # in a folder that others write to, a link may lead anywhere
             if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
                 continue
-            with FileLock(leftover / _LOCK).acquire(timeout=0):  # refused while its owner lives
-                shutil.rmtree(leftover, ignore_errors=True)
-        except (Timeout, OSError):
+            lock = FileLock(leftover / _LOCK).acquire(timeout=0)  # refused while its owner lives
+        except (Timeout, OSError):  # its owner may remove it just now
             continue
+        with lock:
+            yield leftover

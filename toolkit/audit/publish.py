@@ -4,7 +4,7 @@ In a folder an audit gets its name by a rename. In a bucket its files are upload
 it, ``audit.json`` last: without that a folder is no audit.
 """
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
@@ -12,9 +12,8 @@ from pathlib import Path
 from uuid import UUID
 
 import sqlalchemy as sa
-from filelock import FileLock, Timeout
 
-from toolkit.atomic_files import sync
+from toolkit.atomic_files import abandoned, sync
 from toolkit.audit.folder import FACTS, INPUTS, Audit, list_audits, name_of, open_audit
 from toolkit.bucket.file_store import FileStore, FolderStore
 from toolkit.contract.deadlines import Deadlines
@@ -86,22 +85,16 @@ def named(store: FileStore, folder: Path, moment: datetime, owner: str) -> Path:
 
 def finish_left(database: Database, store: FileStore, drafts: Path, cache: Path) -> None:
     """Publish audits of now that were noted, and whose process died, or could not reach the store, before."""
-    for draft in drafts.glob(".toolkit-draft-*"):
-        try:
-            facts = next(draft.glob(f"*/{FACTS}"), None)
-            if facts is None:
-                continue
-            lock = FileLock(draft / "lock").acquire(timeout=0)  # refused while its owner lives
-        except (Timeout, OSError):  # its owner may remove it just now
-            continue
-        with lock, suppress(UnreadableFile):  # of a process that died while it wrote
-            run = open_audit(facts.parent).facts.run
-            with database.transaction() as connection:
-                noted = run and connection.scalar(sa.select(audit_runs.c.id).where(audit_runs.c.id == UUID(run)))
-            # Whatever number its name has got among those of the same second.
-            alike = (each for each in list_audits(store) if each[:20] == facts.parent.name[:20])
-            if noted and all(open_audit(each, store).facts.run != run for each in alike):
-                publish(store, facts.parent, cache)
+    with closing(abandoned(drafts)) as left:
+        for facts in (each for draft in left for each in draft.glob(f"*/{FACTS}")):
+            with suppress(UnreadableFile):  # of a process that died while it wrote
+                run = open_audit(facts.parent).facts.run
+                own = sa.select(audit_runs.c.id).where(audit_runs.c.id == (run and UUID(run)))
+                noted = database.run(sa.Connection.scalar, own)
+                # Whatever number its name has got among those of the same second.
+                alike = (each for each in list_audits(store) if each[:20] == facts.parent.name[:20])
+                if noted and all(open_audit(each, store).facts.run != run for each in alike):
+                    publish(store, facts.parent, cache)
 
 
 def prune(store: FileStore, keep_inputs: int, since: datetime) -> None:
