@@ -152,7 +152,8 @@ def _check_email(text: str) -> str:
         raise invalid("Must be a valid e-mail address") from None
 
 
-def _check_date(value: Any) -> date:
+def check_date(value: Any) -> date:
+    """Return a day, also of its text, or the reason why it is none."""
     if isinstance(value, date):
         return value
     text = required_text(value)
@@ -205,7 +206,7 @@ Email = Annotated[
     optional(required_text),
     Field(description="A valid e-mail address."),
 ]
-Birthdate = Annotated[date, BeforeValidator(_check_date), Field(description="A real date, written YYYY-MM-DD.")]
+Birthdate = Annotated[date, BeforeValidator(check_date), Field(description="A real date, written YYYY-MM-DD.")]
 Neighborhood = Annotated[
     _Text,
     Field(min_length=NEIGHBORHOOD_MIN, description=f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters."),

@@ -1,13 +1,14 @@
 """Waivers: a finding is accepted for a time, by two people, with a reason and an end."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
 
 from toolkit.contract.codes import no_finding
-from toolkit.contract.fields import DATE_SHAPE, MISLEADING, NOT_MISLEADING, TRIMMED
+from toolkit.contract.fields import MISLEADING, NOT_MISLEADING, TRIMMED, check_date
 from toolkit.contract.people import person
 from toolkit.message import Message
 
@@ -104,11 +105,6 @@ def _text(value: Any) -> str:
 
 
 def _day(value: Any) -> date | None:
-    if isinstance(value, datetime):
-        return None
-    if isinstance(value, date):
-        return value
-    try:
-        return date.fromisoformat(_text(value)) if DATE_SHAPE.fullmatch(_text(value)) else None
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return None if isinstance(value, datetime) else check_date(value)
+    return None
