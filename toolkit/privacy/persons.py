@@ -80,7 +80,8 @@ def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneI
 
 def deleted_sales(connection: Connection, client_ids: Iterable[UUID]) -> dict[str, UUID]:
     """Return the sales of clients that the service itself has deleted, each with its client; no erased ones."""
-    seen = {row.sale_id: row.client_id for row in connection.execute(sa.text(_SEEN), {"clients": [*client_ids]})}
+    given = {"clients": [*client_ids]}
+    seen = {row.id: row.client_id for row in connection.execute(sa.text(_OF_CLIENTS), given)}
     there = set(connection.scalars(sa.select(sales.c.id).where(among(sales.c.id, seen))))
     return {sale: client for sale, client in seen.items() if sale not in there}
 
@@ -131,26 +132,18 @@ def sales_of(
     )
 
 
-_SEEN: Final = """
-    SELECT sale_id, client_id
-    FROM (
-        SELECT DISTINCT ON (sale_id) sale_id, client_id FROM audit.sale_observations
-        WHERE sale_id IN (
-            SELECT sale_id FROM audit.sale_observations WHERE client_id = ANY(CAST(:clients AS uuid[]))
-        )
-        ORDER BY sale_id, id DESC
-    ) AS last
-    WHERE client_id = ANY(CAST(:clients AS uuid[]))
-      AND NOT EXISTS (SELECT FROM audit.erasures WHERE sales ? sale_id)
-"""
-
-_DELETED: Final = """
-    SELECT DISTINCT ON (sale_id) sale_id AS id, partner, created_at, completed_at
+_LAST: Final = """
+    SELECT sale_id AS id, client_id, partner, created_at, completed_at
     FROM audit.sale_observations AS seen
-    WHERE sale_id = ANY(CAST(:ids AS text[]))
-      AND NOT EXISTS (SELECT FROM audit.erasures WHERE sales ? seen.sale_id)
-    ORDER BY sale_id, seen.id DESC
+    WHERE {} AND NOT EXISTS (
+        SELECT FROM audit.sale_observations AS later WHERE later.sale_id = seen.sale_id AND later.id > seen.id
+    ) AND NOT EXISTS (SELECT FROM audit.erasures WHERE sales ? seen.sale_id)
+    ORDER BY sale_id
 """
+"""Sales as they were seen last, without those that were erased."""
+
+_OF_CLIENTS: Final = _LAST.format("client_id = ANY(CAST(:clients AS uuid[]))")
+_DELETED: Final = _LAST.format("sale_id = ANY(CAST(:ids AS text[]))")
 
 
 def export_of(connection: Connection, person: KnownPerson) -> dict[str, Any]:
@@ -172,17 +165,13 @@ def export_of(connection: Connection, person: KnownPerson) -> dict[str, Any]:
 
 
 _RECORDS_SEEN: Final = """
-    SELECT *
-    FROM (
-        SELECT DISTINCT ON (evidence_id) evidence_id AS id, sale_id, type, evidence_type, object_key, requested_at,
-               expires_at
-        FROM audit.evidence_observations AS seen
-        WHERE evidence_id IN (
-            SELECT evidence_id FROM audit.evidence_observations WHERE sale_id = ANY(CAST(:sales AS text[]))
-        )
-        ORDER BY evidence_id, seen.id DESC
-    ) AS last
-    WHERE sale_id = ANY(CAST(:sales AS text[]))
+    SELECT evidence_id AS id, sale_id, type, evidence_type, object_key, requested_at, expires_at
+    FROM audit.evidence_observations AS seen
+    WHERE sale_id = ANY(CAST(:sales AS text[])) AND NOT EXISTS (
+        SELECT FROM audit.evidence_observations AS later
+        WHERE later.evidence_id = seen.evidence_id AND later.id > seen.id
+    )
+    ORDER BY evidence_id
 """
 
 
