@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
-from toolkit.kit.spoken import _, current_language, current_zone, notebook_shell, readable
+from toolkit.kit.spoken import _, current_language, current_zone, notebook_shell
 from toolkit.message import Message
 
 if TYPE_CHECKING:
@@ -117,13 +117,8 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def worded(value: object) -> str:
     """Return a value as people read it, and nothing for one that is not known."""
-    if value is None or value != value:  # what is not a number, or no time
-        return ""
-    if isinstance(value, datetime):
-        return readable(value)
-    if isinstance(value, date):
-        return current_language().day(value)
-    return current_language().number(round(value, 1)) if isinstance(value, (int, float)) else str(value)
+    short = round(value, 1) if isinstance(value, float) else value
+    return current_language().worded(short, current_zone())
 
 
 def _number(shown: int, total: int) -> str:

@@ -99,6 +99,16 @@ class Language:
             return text
         return f"{text} (UTC{local.isoformat(timespec='seconds')[19:]})"
 
+    def worded(self, value: object, timezone: tzinfo, beside: datetime | None = None) -> str:
+        """Return a value as people read it, and nothing for one that is not known; a moment as ``moment`` does."""
+        if value is None or value != value:  # what is not a number, or no time
+            return ""
+        if isinstance(value, datetime):
+            return self.moment(value, timezone, beside)
+        if isinstance(value, date):
+            return self.day(value)
+        return self.number(value) if isinstance(value, (int, float)) else str(value)
+
     def dated(self, text: str, timezone: tzinfo) -> str:
         """Return the text, each moment in it that is written ``2026-11-20T18:00:00-03:00`` as ``moment`` does."""
         moments = map(datetime.fromisoformat, _MOMENT.findall(text))

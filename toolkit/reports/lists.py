@@ -468,13 +468,5 @@ def _column(values: pd.Series[Any], words: Words, report: Report) -> pa.Array:
 
 def cell_text(cell: Cell, report: Report, heading: str) -> str:
     """Return a cell below a heading as people read it."""
-    language = report.language
-    if cell is None:
-        return ""
-    if isinstance(cell, datetime):
-        return report.moment(cell)
-    if isinstance(cell, date):
-        return language.day(cell)
-    if isinstance(cell, str):
-        return cell
-    return f"{'+' * (heading == CHANGE and cell > 0)}{language.number(cell)}"
+    text = report.language.worded(cell, report.timezone, report.result.facts.as_of)
+    return f"+{text}" if heading == CHANGE and isinstance(cell, int | float) and cell > 0 else text
