@@ -34,6 +34,7 @@ MARKS = {
     "-": EvidenceState.VANISHED,
     "?": EvidenceState.NOT_UPLOADED,
     "~": EvidenceState.EXPIRED,
+    "/": EvidenceState.WITHDRAWN,
 }
 SHORT = {
     "DC": EvidenceType.DOC_CONTRATANTE,
@@ -191,8 +192,8 @@ def evidence_of(told):
 
 def states(files):
     """The type and the state of the record that each word stands for."""
-    words = [(word.rstrip("!-?~"), MARKS.get(word[-1], EvidenceState.COUNTED)) for word in files.split()]
-    return [(SHORT.get(name) or EvidenceType(name), state) for name, state in words]
+    words = [(word.rstrip("".join(MARKS)), MARKS.get(word[-1], EvidenceState.COUNTED)) for word in files.split()]
+    return [(SHORT.get(name, name), state) for name, state in words]
 
 
 def _row(told):
