@@ -126,9 +126,8 @@ def send(mailbox, certificate, monkeypatch):
     return send
 
 
-@pytest.mark.parametrize("security", ["starttls", "tls", "none"])
-def test_a_mail_arrives(security, send, mailbox):
-    assert send(security) is None
+def test_a_mail_arrives(send, mailbox):
+    assert send("tls") is None
     [mail] = mailbox.mails
     assert (mail.mail_from, mail.rcpt_tos) == ("toolkit@example.com", ["ana@example.com", "bruno@example.com"])
     assert b"A tarefa nightly, prevista para 02/03/2026, 02:00 (UTC-03:00), falhou\r\nFrom: " in mail.content
@@ -198,9 +197,8 @@ def test_a_webhook_is_signed():
 
 
 def test_a_webhook_that_refuses_is_a_problem_without_its_address():
-    for answer in (500, 302):
-        problem, sent = post(answer)
-        assert (problem, len(sent)) == (f"the address answered {answer}", 1)
+    problem, sent = post(302)
+    assert (problem, len(sent)) == ("the address answered 302", 1)
     environ = {"TOOLKIT_WEBHOOK_URL": "http://127.0.0.1:9/geheim", "TOOLKIT_WEBHOOK_SECRET": "x"}
     assert delivered("webhook", environ) == "NewConnectionError"
 
@@ -215,10 +213,7 @@ def test_a_webhook_that_never_comes_to_its_answer_is_given_up_and_no_end_is_wait
 def test_secrets_are_no_part_of_what_settings_show():
     secrets = dict.fromkeys(("TOOLKIT_SMTP_PASSWORD", "TOOLKIT_WEBHOOK_SECRET"), "geheim")
     addresses = {"TOOLKIT_SMTP_USER": "u", "TOOLKIT_WEBHOOK_URL": "https://hooks.example.com/geheim"}
-    environ = SMTP | secrets | addresses
-    settings = NoticeSettings.from_environment(environ, SAO_PAULO)
-    assert settings.channels == ["email", "webhook"]
-    assert "geheim" not in repr(settings)
+    assert "geheim" not in repr(NoticeSettings.from_environment(SMTP | secrets | addresses, SAO_PAULO))
 
 
 def test_a_notice_tells_the_counts_and_where_the_report_is():
@@ -300,9 +295,8 @@ def example(language):
     return str(found)
 
 
-def check_command(text):
-    """The command and its options exist, and the job that it names."""
-    line = re.sub(r"\{\{.*?\}\}", "2026-11-20T02:00", text[text.index("toolkit job ") :])
+@pytest.mark.parametrize("line", re.findall(r'(?:bin/|run: )(toolkit job [^"\n]+)', PAGE))
+def test_schedulers_start_jobs_by_commands_that_are_there(line):
     command, words = check_usage(line)
     assert command.make_context(command.name, words).params.get("name") in {None, "nightly", "monthly"}
 
@@ -311,7 +305,6 @@ def test_the_crontab_starts_jobs_when_they_are_due_and_again():
     jobs = load_jobs(PACKAGED, SAO_PAULO)
     for line in example("crontab").splitlines():
         fields = line.split(None, 5)
-        check_command(fields[5])
         if "job run" in line:
             job = jobs[fields[5].partition("job run ")[2].split()[0]]
             due = job.schedule.following(datetime(2026, 2, 27, 12, tzinfo=UTC))
@@ -321,24 +314,17 @@ def test_the_crontab_starts_jobs_when_they_are_due_and_again():
 
 
 def test_systemd_takes_the_units(tmp_path):
-    service, timer = example("systemd-service"), example("systemd-timer")
-    [start] = re.findall(r"^ExecStart=(.*)$", service, re.MULTILINE)
-    check_command(start)
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd is not installed")
     program = tmp_path / "toolkit"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    (tmp_path / "toolkit-nightly.service").write_text(service.replace(start.split()[0], str(program)))
-    (tmp_path / "toolkit-nightly.timer").write_text(timer)
+    service = re.sub(r"(?<=^ExecStart=)\S+", str(program), example("systemd-service"), flags=re.MULTILINE)
+    (tmp_path / "toolkit-nightly.service").write_text(service)
+    (tmp_path / "toolkit-nightly.timer").write_text(example("systemd-timer"))
     units = [str(path) for path in sorted(tmp_path.glob("toolkit-*"))]
     verified = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True)
     assert (verified.returncode, verified.stderr) == (0, "")
-
-
-def test_airflow_and_runners_start_jobs_by_commands_that_are_there():
-    for command in re.findall('toolkit job [^"\n]+', example("python") + example("yaml")):
-        check_command(command)
 
 
 def test_the_packaged_jobs_file_explains_every_key_and_date():
