@@ -78,17 +78,13 @@ For other examples, and the smallest one: ``pytest --hypothesis-profile=default`
 
 def pytest_configure(config):
     """Forget the caller's services and proxies, so that tests reach ours alone; choose the home of ours."""
-    for name in [name for name in os.environ if name.startswith(_OURS) or name.lower().endswith("_proxy")]:
-        del os.environ[name]
-    workerinput = getattr(config, "workerinput", None)
-    if workerinput is not None:
-        home = Path(workerinput["home"])
-    else:
+    if not hasattr(config, "workerinput"):  # a worker of xdist has the environment of this process
+        for name in [name for name in os.environ if name.startswith(_OURS) or name.lower().endswith("_proxy")]:
+            del os.environ[name]
         _end_killed_runs()
-        home = Path(tempfile.mkdtemp(prefix=f"toolkit-tests-{os.getpid()}-", dir=FAST_FOLDER))
-    config.stash[_HOME] = home
-    os.environ["TOOLKIT_HOME"] = str(home)
-    os.environ["LC_ALL"] = "C.UTF-8"  # messages are English where a test asks for nothing else
+        os.environ["TOOLKIT_HOME"] = tempfile.mkdtemp(prefix=f"toolkit-tests-{os.getpid()}-", dir=FAST_FOLDER)
+        os.environ["LC_ALL"] = "C.UTF-8"  # messages are English where a test asks for nothing else
+    config.stash[_HOME] = Path(os.environ["TOOLKIT_HOME"])
 
 
 def pytest_collection_finish():
@@ -106,12 +102,6 @@ def pytest_xdist_auto_num_workers():
         with suppress(OSError, ValueError):
             memory = min(memory, int(Path("/sys/fs/cgroup", limit).read_text()))
     return max(1, min(4, memory // (1 << 30)))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node):
-    """Tell a worker of xdist where the servers are."""
-    node.workerinput["home"] = str(node.config.stash[_HOME])
 
 
 def pytest_unconfigure(config):
