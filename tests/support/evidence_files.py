@@ -28,12 +28,9 @@ def page(content, *, packed=b"", page=b"", box=b"0 0 595 842", catalog=b"", reso
         places.append(len(body))
         body += b"%d 0 obj\n%s\nendobj\n" % (number, part)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    size = len(parts) + 1
+    size, start = len(parts) + 1, len(body)
     body += b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, table)
-    return bytes(body) + b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (
-        size,
-        body.index(b"xref\n"),
-    )
+    return bytes(body) + b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, start)
 
 
 def picture(pixels, width, *, mask=None):
@@ -44,11 +41,8 @@ def picture(pixels, width, *, mask=None):
         b" /Filter /FlateDecode /Length %d %s >>\nstream\n%s\nendstream"
         % (width, len(pixels) // width, len(packed), b"/SMask 7 0 R" if mask else b"", packed)
     )
-    return page(
-        b"q 595 0 0 842 0 0 cm /I Do Q",
-        resources=b"/XObject << /I 6 0 R >>",
-        objects=(image, mask) if mask else (image,),
-    )
+    objects = (image, mask) if mask else (image,)
+    return page(b"q 595 0 0 842 0 0 cm /I Do Q", resources=b"/XObject << /I 6 0 R >>", objects=objects)
 
 
 RATE = 16_000

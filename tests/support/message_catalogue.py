@@ -43,7 +43,7 @@ _ERRORS = {name for name, each in vars(errors).items() if isinstance(each, type)
 
 _SAYS = {
     **dict.fromkeys(("show", "note", "_", "Message", "say", "fail", "refused", "invalid", *_ERRORS), (0,)),
-    **dict.fromkeys(("UsageError", "BadParameter", "show_table"), (0,)),
+    **dict.fromkeys(("UsageError", "BadParameter"), (0,)),
     **dict.fromkeys(("InvalidField", "NotSent", "counted"), (1,)),
     "begin": (0, 2),
     **dict.fromkeys(("require", "unmask"), (1,)),
@@ -52,7 +52,7 @@ _SAYS = {
 """The calls that say something to people, and the places of its texts."""
 
 _SHOW = {"kit", "jobs", "cli"}  # the rooms that show results
-_DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark", "_grid", "_why"), range(9))
+_DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark", "_why"), range(9))
 
 _OF_SETTINGS = dict.fromkeys(("SettingsError", "ToolkitError"), (0,))
 """What the HTTP interface says to those who start it; all else it says to programs."""
@@ -63,16 +63,13 @@ _TABLES = {"_OF_SALES", "_HEADINGS", "columns"}
 _CODE = re.compile(r"[a-z]+[A-Z_]\w*|[^a-z]*[a-z]?[^a-z]*|[ {}]*")
 """The name of a column of the contract, or no word."""
 
-_OF_REPORTS = {"say": None, "text": None, "_": None, "count": (1, 2), "ngettext": (1, 2)}
+_OF_REPORTS = {"text": None, "_": None, "count": (1, 2), "ngettext": (1, 2)}
 _METHODS = [("**.py", "python"), ("templates/**.j2", "jinja2")]
 
 _EXAMPLES = re.compile(r" +\S+( \S+)*(\n +\S+( \S+)*)*")
 """Commands without a word about them."""
 
-_OF_HELP = (
-    *("required", "default", "Options", "Commands", "Usage:", "No progress bars."),
-    *("Show this message and exit.", "Show the version and exit."),
-)
+_OF_HELP = ("required", "default", "Options", "Commands", "Show this message and exit.")
 """What click writes in every help."""
 
 
@@ -145,9 +142,8 @@ def _of_tables():
     yield from (*cli.OF_CLICK, *(purpose for _, purpose in cli._EXTRAS.values()))
     yield from (impossible for _, impossible in WRITES.values())
     # Said in loops over names.
-    yield from ("new", "back again", "came and went", "resolved", "unknown", "changed", "not known", "FAILED")
-    yield from ("open", "overdue", "later", "ended", "holds", "released", "files", "inclusion", "time", "witness")
-    yield from ("revoked", "at", "data", "log", "schema", "replica", "problem", "database", "bucket")
+    yield from ("back again", "changed", "not known", "FAILED", "later", "ended", "holds", "released", "revoked")
+    yield from ("inclusion", "time", "witness", "at", "schema", "replica", "database", "bucket")
     yield from ("contact", "purpose", "legal basis", "sharing", "security", "remarks")
     of_many = ("new", "open", "waived", "resolved", "came and went", "done", "failed", "missed", "kept")
     yield from ((each, each) for each in of_many)

@@ -76,10 +76,8 @@ def request(line, body=b"", *, token=None, **headers):
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     if body and "Transfer-Encoding" not in sent:
         sent.setdefault("Content-Length", str(len(body)))
-    return (
-        "\r\n".join([f"{line} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]).encode()
-        + body
-    )
+    lines = [f"{line} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]
+    return "\r\n".join(lines).encode() + body
 
 
 def chunks(parts):

@@ -222,9 +222,8 @@ def everything_in(path):
     """The parts of a workbook, the objects, streams and texts of a PDF, the packed data of a page."""
     if path.suffix == ".xlsx":
         with ZipFile(path) as parts:
-            return "\n".join(
-                [*parts.namelist(), *(parts.read(name).decode("utf-8", "replace") for name in parts.namelist())]
-            )
+            texts = (parts.read(name).decode("utf-8", "replace") for name in parts.namelist())
+            return "\n".join([*parts.namelist(), *texts])
     if path.suffix == ".pdf":
         return _objects_of(path)
     return _PACKED.sub(lambda packed: _unpacked(packed[0]), path.read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from tests.support.scripted_server import HANG_UP, Answer, scripted
 from tests.support.waiting import PATIENCE
 from toolkit.bucket import sessions as aws_sessions
 from toolkit.bucket.client import Bucket
-from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
+from toolkit.errors import BucketError, BucketUnavailable, ObjectDenied
 from toolkit.settings import AwsSettings, Settings
 
 SECRET = "a-secret-that-no-text-may-show"
@@ -63,7 +63,6 @@ def serve(monkeypatch):
         (HANG_UP, BucketUnavailable, "does not answer"),
         (refusal(404, "NoSuchBucket"), BucketUnavailable, "does not exist; check EVIDENCE_BUCKET"),
         (refusal(403, "AccessDenied"), ObjectDenied, "the credentials are wrong, or lack s3:GetObject"),
-        (refusal(403, "InvalidObjectState"), ObjectArchived, "restore it before it is read"),
         (refusal(403, "InvalidAccessKeyId"), BucketUnavailable, "does not know the access key; check AWS_ACCESS"),
         (refusal(403, "SignatureDoesNotMatch"), BucketUnavailable, "refused the signature; check AWS_ACCESS"),
         (refusal(400, "ExpiredToken"), BucketUnavailable, "the AWS session has ended; sign in again"),

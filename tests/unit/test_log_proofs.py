@@ -145,7 +145,6 @@ def exported(tmp_path):
         (lambda lines: lines.pop(3), "line 4: event 4"),
         (lambda lines: lines.pop(), "the end is missing: 1 events have no seal"),
         (lambda lines: lines[3]["seal"].update(sealedAt="2025"), "line 4: seal 1 does not fit"),
-        (lambda lines: lines.insert(0, {"note": "x"}), "line 1: no event and no seal"),
     ],
 )
 def test_the_first_line_that_does_not_fit_is_named(exported, change, reason):

@@ -37,10 +37,8 @@ def verdict_of(scenario):
         for each in scenario.attempts
         if each.has_record
     ]
-    group, is_completed = (
-        "E" if scenario.has("group E", 0) else "A",
-        (scenario.marked, scenario.completed) != (None, None),
-    )
+    group = "E" if scenario.has("group E", 0) else "A"
+    is_completed = (scenario.marked, scenario.completed) != (None, None)
     return evaluate(Sale(group, not scenario.has("other payer", 0), is_completed), records)
 
 

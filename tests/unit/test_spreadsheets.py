@@ -3,6 +3,7 @@
 import io
 import resource
 import zipfile
+from itertools import chain
 
 import openpyxl
 import pytest
@@ -40,10 +41,7 @@ def test_a_number_whose_last_digits_are_lost_is_no_sale(tmp_path):
         book.active.append(row)
     book.save(tmp_path / "a.xlsx")
     bodies = read(tmp_path / "a.xlsx", Headings({"saleId": ()})).bodies()
-    assert [body["saleId"] if line == 2 else str(body["saleId"]) for line, body in bodies] == [
-        "123456789012345",
-        *[IS_ROUNDED] * 2,
-    ]
+    assert [str(body["saleId"]) for _, body in bodies] == ["123456789012345", IS_ROUNDED, IS_ROUNDED]
 
 
 def test_a_workbook_whose_errors_of_formulas_look_empty_is_refused(tmp_path):
@@ -108,18 +106,13 @@ def book(path, rows, strings=()):
     with xlsxwriter.Workbook(made) as written:
         written.add_worksheet("clientes").write_string(0, 0, "a")
     parts = {
-        "sheet1.xml": ("worksheet", "<sheetData>", rows, "</sheetData>"),
-        "sharedStrings.xml": ("sst", "", strings, ""),
+        "sheet1.xml": chain([f'<worksheet xmlns="{MAIN}"><sheetData>'], rows, ["</sheetData></worksheet>"]),
+        "sharedStrings.xml": chain([f'<sst xmlns="{MAIN}">'], strings, ["</sst>"]),
     }
     with zipfile.ZipFile(made) as given, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in given.namelist():
-            root, start, inside, end = parts.get(name.rpartition("/")[2], ("", "", [given.read(name)], ""))
             with archive.open(name, "w", force_zip64=True) as part:
-                for text in (
-                    f'<{root} xmlns="{MAIN}">{start}' * bool(root),
-                    *inside,
-                    f"{end}</{root}>" * bool(root),
-                ):
+                for text in parts.get(name.rpartition("/")[2], [given.read(name)]):
                     part.write(text if isinstance(text, bytes) else text.encode())
     return path
 
