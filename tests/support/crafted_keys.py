@@ -1,6 +1,5 @@
 """Bearer tokens, good and bad, by hand where no library makes them; a certificate for servers."""
 
-import base64
 import hashlib
 import hmac
 import ipaddress
@@ -12,6 +11,7 @@ import jwt
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.utils import base64url_encode
 
 
 def claims(*, now=None, **changes):
@@ -25,7 +25,7 @@ def token(payload, secret, *, alg="HS256", **header):
     """A token signed with HMAC; ``alg`` is only what its header says."""
     signed = f"{_part({'alg': alg, 'typ': 'JWT', **header})}.{_part(payload)}"
     digest = {"HS384": hashlib.sha384, "HS512": hashlib.sha512}.get(alg, hashlib.sha256)
-    return f"{signed}.{_base64(hmac.new(secret.encode(), signed.encode(), digest).digest())}"
+    return f"{signed}.{base64url_encode(hmac.digest(secret.encode(), signed.encode(), digest)).decode()}"
 
 
 def signed(payload, key, *, alg=None):
@@ -44,11 +44,7 @@ def private_pem(key):
 
 
 def _part(value):
-    return _base64(value if isinstance(value, bytes) else json.dumps(value).encode())
-
-
-def _base64(data):
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    return base64url_encode(value if isinstance(value, bytes) else json.dumps(value).encode()).decode()
 
 
 def made_certificate(folder, *names):

@@ -125,13 +125,10 @@ def test_what_is_no_proof_and_no_checkpoint_is_none(text):
     assert EntryProof.parse(text) is Checkpoint.parse(text) is None
 
 
-OLD = Path(__file__).parents[1] / "data" / "log" / "chain.jsonl"
-
-
 @pytest.fixture
 def exported(tmp_path):
     """A log of seven events under three seals."""
-    return Path(copy(OLD, tmp_path))
+    return Path(copy(VECTORS / "chain.jsonl", tmp_path))
 
 
 @pytest.mark.parametrize(
