@@ -137,9 +137,9 @@ class Story:
         self._insert(tables.evidence_observations, evidence_id=evidence_id, seen_at=requested_at, **record)
         return evidence_id, key
 
-    def upload(self, key, *, seen_at=FIRST, gone_at=None, size=1000):
+    def upload(self, key, *, seen_at=FIRST, gone_at=None):
         """An object as it was seen in the bucket: the id of the observation."""
-        seen = {"key": key, "size": size, "etag": "etag", "last_modified": seen_at}
+        seen = {"key": key, "size": 1000, "etag": "etag", "last_modified": seen_at}
         return self._insert(tables.object_observations, seen_at=seen_at, gone_at=gone_at, **seen)
 
     def check(self, observation, kind, *, at=FIRST, **values):

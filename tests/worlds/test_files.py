@@ -126,9 +126,9 @@ def zip_file():
     return buffer.getvalue()
 
 
-def of_each(name, make, said, but=(), parts=()):
+def of_each(name, make, said, but=()):
     """A world for each container that counts as a recording."""
-    return [World(f"{name} {each}", partial(make, each), said, parts) for each in CONTAINERS if each not in but]
+    return [World(f"{name} {each}", partial(make, each), said) for each in CONTAINERS if each not in but]
 
 
 CONTAINERS = sorted(set(CODECS) - {"MOV"})
