@@ -16,6 +16,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from contextlib import ExitStack
 from functools import cache
 from io import StringIO
@@ -90,7 +91,7 @@ def typed(run, database, embedded_environment, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     usual = os.umask(0o022)
     known = {**embedded_environment, "TOOLKIT_LANGUAGE": "en", "LC_ALL": "C.UTF-8", "DATA": str(SESSIONS.parent)}
-    known["TOOLKIT_JWT_SECRET"] = SECRET
+    known |= {"TOOLKIT_JWT_SECRET": SECRET, "PYTHON": sys.executable}
     opened = ExitStack()
 
     @cache
