@@ -2,13 +2,7 @@
 
 The floor writes files, verdicts and missing pieces as the audit does, with their SHA-256. It neither loads what
 COPY reads, nor writes the inputs, nor compares findings. At scale 1 it takes two thirds of the CPU seconds of the
-SQL in PostgreSQL, so half of those is less than the floor alone.
-
-Scale 1 is 400,000 sales with 1,000,000 evidence records; every tenth sale lacks something. Scale 5 is the size of
-the goals and 25 that of ten million sales, where the floors are left out. Goals: the audit, everything judged and
-the findings compared, at most 1.3 times the floor, below half of the hand-written SQL in PostgreSQL, in 1 GB (2 GB
-for ten million sales); a night with nothing new takes what observing takes and 0.5 seconds for a million rows of
-inputs; one fingerprint of the outputs on every engine, and two cores at most 0.6 of the time of one.
+SQL in PostgreSQL, so half of those is less than the floor alone. Every tenth of the sales lacks something.
 """
 
 import os

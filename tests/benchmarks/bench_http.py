@@ -1,13 +1,9 @@
-"""The HTTP interface under load: both endpoints beside a bare one on the same server that only inserts.
-
-Goal on 2 cores: at least 0.6 of the bare one's rate.
-"""
+"""The HTTP interface under load: both endpoints beside a bare one on the same server that only inserts."""
 
 import asyncio
 import json
 import os
 import secrets
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -22,6 +18,7 @@ from tests.support.raw_http import request
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import serving
 from tests.support.uploaded_sales import execute
+from tests.support.waiting import free_port, listens, started
 from toolkit import embedded
 from toolkit.http import tokens
 from toolkit.settings import Settings
@@ -76,12 +73,10 @@ def _compare(bare, port, token, scale):
 
 @contextmanager
 def _bare(environ):
-    command = [sys.executable, "-m", "tests.benchmarks.http_bare"]
-    with subprocess.Popen(command, env={**os.environ, **environ}, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield int(process.stdout.readline())
-        finally:
-            process.terminate()
+    port = free_port()
+    command = [sys.executable, "-m", "tests.benchmarks.http_bare", str(port)]
+    with started(command, lambda: listens(port), env={**os.environ, **environ}):
+        yield port
 
 
 def _run(port, requests, *, connections, seconds):

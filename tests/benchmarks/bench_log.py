@@ -1,7 +1,6 @@
 """The custody log: sealing events, proving some of them, and writing the log as tiles.
 
-Scale 1 is 2,500,000 events; ``SCALE=4`` is that of the goal: a proof out of 10 million entries within 50 ms and
-100 MB. What ``toolkit log prove`` takes as a whole has the start of Python in it.
+What ``toolkit log prove`` takes as a whole has the start of Python in it.
 """
 
 import sqlalchemy as sa

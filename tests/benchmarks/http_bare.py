@@ -1,25 +1,22 @@
-"""The floor of the HTTP benchmark: bare Starlette on Granian, doing nothing but the inserts of the two endpoints.
+"""The floor of the HTTP benchmark: bare Starlette on the toolkit's server, with the inserts of the two endpoints.
 
-``python -m tests.benchmarks.http_bare`` with ``DATABASE_URL`` prints its port. No token, no rules, no log, no
-limits; as many threads and connections as the real one, and SQLAlchemy as one would first write it.
+``python -m tests.benchmarks.http_bare PORT`` uses the database of ``DATABASE_URL``. No token, no rules, no log; as
+many threads and connections as the real one, and SQLAlchemy as one would first write it.
 """
 
-import asyncio
 import os
+import sys
 from datetime import UTC, date, datetime
 
 import anyio.to_thread
 import sqlalchemy as sa
-import uvloop
-from granian.constants import HTTPModes, Interfaces
-from granian.server.embed import Server
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from toolkit.database.tables import addresses, clients, custody_events, evidences, new_id
 from toolkit.http.app import THREADS
-from toolkit.http.server import free_address, listening
+from toolkit.http.server import run
 from toolkit.intake.headings import FIELDS
 
 RULES = {rule.name: rule for rule in FIELDS}
@@ -61,19 +58,7 @@ def main():
         Route("/clients", register, methods=["POST"]),
         Route("/sales/{sale_id}/evidences", upload, methods=["PUT"]),
     ]
-    port = free_address("127.0.0.1", 0)
-    app = Starlette(routes=routes)
-    server = Server(
-        app, port=port, interface=Interfaces.ASGINL, http=HTTPModes.http1, websockets=False, log_enabled=False
-    )
-
-    async def serve():
-        serving = asyncio.create_task(server.serve())
-        await listening(port, serving)
-        print(port, flush=True)
-        await serving
-
-    uvloop.run(serve())
+    run(Starlette(routes=routes), "127.0.0.1", int(sys.argv[1]))
 
 
 if __name__ == "__main__":

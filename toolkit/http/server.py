@@ -15,10 +15,10 @@ from typing import Final
 
 import psutil
 import uvloop
-from fastapi import FastAPI
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
+from starlette.types import ASGIApp
 
 from toolkit.errors import ToolkitError
 from toolkit.http import logs
@@ -55,7 +55,7 @@ def free_address(host: str, port: int) -> int:
         ) from None
 
 
-def run(app: FastAPI, host: str, port: int) -> None:
+def run(app: ASGIApp, host: str, port: int) -> None:
     """Serve ``app`` until the process is asked to end; a second signal ends it at once."""
     gc.freeze()  # what is loaded by now stays: collecting garbage among it would halt all requests for a while
     uvloop.run(_run(server_of(app, host, port), host, port))
@@ -63,7 +63,7 @@ def run(app: FastAPI, host: str, port: int) -> None:
     logs.flush()
 
 
-def server_of(app: FastAPI, host: str, port: int) -> Server:
+def server_of(app: ASGIApp, host: str, port: int) -> Server:
     """Return the server, ready to serve ``app``."""
     return Server(
         app,
