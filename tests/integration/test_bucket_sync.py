@@ -156,10 +156,10 @@ def test_lost_objects_are_named_and_a_bucket_that_gives_none_ends_the_reading(sy
     monkeypatch.setattr(observe_bucket, "_BATCH", 2)
     read, lost = bucket.read, ["evidences/a"]
 
-    def broken(key, *part):
+    def broken(key, length):
         if key in lost:
             raise BucketError("The bucket is failing.")
-        return read(key, *part)
+        return read(key, length)
 
     monkeypatch.setattr(bucket, "read", broken)
     for key in ("evidences/a", "evidences/b"):

@@ -48,8 +48,8 @@ class MemoryBucket:
     def keeps_versions(self):
         return False
 
-    def read(self, key, start, length):
-        return self.contents[key][start : start + length]
+    def read(self, key, length):
+        return self.contents[key][:length]
 
     def _seen(self, key):
         content = self.contents[key]

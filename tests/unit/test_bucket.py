@@ -74,7 +74,7 @@ def serve(monkeypatch):
 def test_what_a_server_answers_becomes_a_text_that_says_what_to_do(serve, answer, kind, says):
     server = serve(answer)
     with pytest.raises(BucketError) as raised:
-        bucket_at(server.url).read("a key with a name in it", 0, 1)
+        bucket_at(server.url).read("a key with a name in it", 1)
     text = str(raised.value)
     assert type(raised.value) is kind
     assert says in text
@@ -86,7 +86,7 @@ def test_what_a_server_answers_becomes_a_text_that_says_what_to_do(serve, answer
 def test_an_object_that_the_bucket_lost_is_not_a_bucket_that_is_away(serve, broken):
     bucket = bucket_at(serve(lambda request: Answer(200) if request.path == "/evidence" else broken).url)
     with pytest.raises(BucketError, match=r"500 InternalError|does not answer") as read:
-        bucket.read("k", 0, 1)
+        bucket.read("k", 1)
     with pytest.raises(BucketError) as downloaded, bucket.download("k", etag="e"):
         pass
     assert {type(read.value), type(downloaded.value)} == {BucketError}

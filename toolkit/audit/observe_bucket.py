@@ -248,7 +248,7 @@ def _unexamined(database: Database, scope: Scope) -> Iterator[Sequence[_Object]]
 def _first_look(bucket: Bucket, item: _Object) -> dict[str, Any] | BucketError:
     """Return the type by the first bytes, or the reason why they cannot be read; the next sync tries again."""
     try:
-        head = bucket.read(item.key, 0, SIGNATURE_BYTES) if item.size else b""
+        head = bucket.read(item.key, SIGNATURE_BYTES) if item.size else b""
     except BucketUnavailable:
         raise
     except BucketError as error:

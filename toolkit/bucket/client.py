@@ -187,16 +187,15 @@ class Bucket:
         except BucketError:
             return True  # the answer to each object tells
 
-    def read(self, key: str, start: int, length: int) -> bytes:
-        """Return ``length`` bytes of the object from ``start``, fewer where it ends before.
+    def read(self, key: str, length: int) -> bytes:
+        """Return the first ``length`` bytes of the object, fewer where it ends before.
 
         Raises:
             BucketError: there is no such object, or the bucket answers but for this one.
         """
-        part = f"bytes={start}-{start + length - 1}"
         with self._one_object():
             try:
-                answer = self._client.get_object(Bucket=self.name, Key=key, Range=part)
+                answer = self._client.get_object(Bucket=self.name, Key=key, Range=f"bytes=0-{length - 1}")
             except ClientError as error:
                 if status_of(error) == 416:
                     return b""
@@ -275,7 +274,7 @@ class Bucket:
             found = self._client.list_objects_v2(Bucket=self.name, Prefix=prefix, MaxKeys=1).get("Contents", ())
         for item in found:
             with suppress(ObjectArchived):
-                self.read(item["Key"], 0, 1)
+                self.read(item["Key"], 1)
 
     @cached_property
     def form_url(self) -> str:
