@@ -1,9 +1,7 @@
 """JupyterLab: `make lab` with copies of the notebooks, and the desk of a reviewer with the keyboard alone."""
 
-import os
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -25,16 +23,6 @@ def ask(address, path):
     return httpx.get(f"{address}{path}?token=t", timeout=PATIENCE).json()
 
 
-@contextmanager
-def jupyter_lab(command, *, as_option="", folder=None, environ=None):
-    """A JupyterLab, started by a command with its options behind it, as one word where ``as_option`` names it."""
-    port = free_port()
-    options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=t"
-    words = [*command, *([f"{as_option}={options}"] if as_option else options.split())]
-    with started(words, lambda: listens(port), cwd=folder, env=environ, stderr=subprocess.DEVNULL):
-        yield f"http://127.0.0.1:{port}"
-
-
 ROOT = Path(__file__).parents[2]
 CELLS = (
     "import pandas as pd\nimport toolkit\nkit = toolkit.connect()",
@@ -52,10 +40,35 @@ def work(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lab(work):
-    """The JupyterLab that `make lab` starts."""
-    command = ("make", "--old-file=.venv/.ready", "lab", f"WORK={work}")
-    with jupyter_lab(command, as_option="LAB", folder=ROOT) as started:
-        yield started
+    """The address of the JupyterLab that `make lab` starts."""
+    port = free_port()
+    options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=t"
+    command = ("make", "--old-file=.venv/.ready", "lab", f"WORK={work}", f"LAB={options}")
+    with started(command, lambda: listens(port), cwd=ROOT, stderr=subprocess.DEVNULL):
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def page(browser):
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.set_default_timeout(PATIENCE * 1000)
+    yield page
+    page.close()
+
+
+def open_notebook(page, lab, name):
+    page.goto(f"{lab}/lab/tree/{name}?reset&token=t")  # without the notebooks of other tests
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+
+
+def run_all_cells(page):
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
+
+
+def reaching(environ):
+    """The cell with which a notebook reaches the services of a test."""
+    return nbformat.v4.new_code_cell(f"import os\nos.environ.update({environ})")
 
 
 def test_the_browser_shows_the_working_folder_and_copies_of_the_notebooks_in_it(lab, work):
@@ -76,18 +89,15 @@ def test_jupyterlab_asks_nothing_about_news_and_looks_for_no_newer_version(lab):
 
 @needs_browser
 def test_tables_are_sorted_by_their_headings_and_are_whole_where_scripts_may_not_run(
-    lab, work, embedded_environment, browser
+    lab, work, embedded_environment, page
 ):
-    cells = (f"import os\nos.environ.update({embedded_environment})", *CELLS)
+    cells = [reaching(embedded_environment), *map(nbformat.v4.new_code_cell, CELLS)]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)"}}
-    notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, cells)], metadata=kernel)
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
     NotebookClient(notebook, timeout=PATIENCE).execute()  # as a job does: JupyterLab trusts no script of it
     nbformat.write(notebook, work / "own.ipynb")
     assert (work / "own.ipynb").stat().st_size < 25_000
-    page = browser.new_page(viewport={"width": 1280, "height": 1000})
-    page.set_default_timeout(PATIENCE * 1000)
-    page.goto(f"{lab}/lab/tree/own.ipynb?token=t")
-    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+    open_notebook(page, lab, "own.ipynb")
 
     def shown(number):
         return page.locator("table").nth(number).locator("tbody tr td:first-child").all_inner_texts()
@@ -95,14 +105,12 @@ def test_tables_are_sorted_by_their_headings_and_are_whole_where_scripts_may_not
     wait_until(lambda: page.locator("table tbody tr").count() == 1 + 60 + 3)
     assert page.locator("table [role=button]").count() == 0
     assert (shown(1)[:2], shown(2)) == (["2", "3"], ["V-10", "V-2", "<b>9</b>"])
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_text("Run All Cells", exact=True).click()
+    run_all_cells(page)
     for table, heading in ((1, "line"), (2, "days")):
         button = page.locator("table").nth(table).get_by_role("button", name=heading)
         button.click()
         button.press("Enter")
     wait_until(lambda: (shown(1)[:2], shown(2)) == (["61", "60"], ["V-2", "V-10", "<b>9</b>"]))
-    page.close()
 
 
 def test_relative_paths_start_at_the_top_of_the_browser(tmp_path, monkeypatch):
@@ -112,36 +120,17 @@ def test_relative_paths_start_at_the_top_of_the_browser(tmp_path, monkeypatch):
 
 
 ANSWERS = "yes / no / not applicable"
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "12_review.ipynb"
-
-
-@pytest.fixture
-def lab_of_a_reviewer(office, tmp_path):  # noqa: F811
-    """The address of a JupyterLab whose folder has the notebook, for Ana Souza."""
-    work = tmp_path / "work"
-    work.mkdir()
-    text = NOTEBOOK.read_text("utf-8").replace('reviewer = \\"\\"', 'reviewer = \\"Ana Souza\\"')
-    (work / "review.ipynb").write_text(text, "utf-8")
-    command = (sys.executable, "-m", "jupyterlab", "--allow-root", f"--ServerApp.root_dir={work}")
-    with jupyter_lab(command, environ={**os.environ, **office.environ}) as started:
-        yield started, work / "review.ipynb"
 
 
 @needs_browser
-def test_files_are_reviewed_with_the_keyboard_and_nothing_of_them_is_saved(
-    office,  # noqa: F811
-    lab_of_a_reviewer,
-    database,
-    browser,
-):
+def test_files_are_reviewed_with_the_keyboard_and_nothing_of_them_is_saved(lab, work, office, database, page):  # noqa: F811
     office.kit.draw_review(per_partner=3, second_share=0)
-    address, notebook = lab_of_a_reviewer
-    page = browser.new_page(viewport={"width": 1280, "height": 1000})
-    page.set_default_timeout(PATIENCE * 1000)
-    page.goto(f"{address}/lab/tree/review.ipynb?token=t")
-    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_text("Run All Cells", exact=True).click()
+    notebook = nbformat.read(ROOT / "notebooks" / "12_review.ipynb", 4)
+    notebook.cells[1].source = notebook.cells[1].source.replace('reviewer = ""', 'reviewer = "Ana Souza"')
+    notebook.cells.insert(1, reaching(office.environ))
+    nbformat.write(notebook, work / "review.ipynb")
+    open_notebook(page, lab, "review.ipynb")
+    run_all_cells(page)
     seen = []
     for number in range(1, 6):
         wait_until(lambda: set(page.locator("h3", has_text="· POV").all_inner_texts()) - set(seen))
@@ -157,9 +146,8 @@ def test_files_are_reviewed_with_the_keyboard_and_nothing_of_them_is_saved(
         wait_until(lambda: rows(database, "SELECT count(*) FROM audit.review_answers") == [(number,)])  # noqa: B023
     assert len(set(seen)) == 5
     page.keyboard.press("Control+s")
-    wait_until(lambda: "widget-view" in notebook.read_text("utf-8"))
-    page.close()
-    saved = notebook.read_text("utf-8")
+    wait_until(lambda: "widget-view" in (work / "review.ipynb").read_text("utf-8"))
+    saved = (work / "review.ipynb").read_text("utf-8")
     assert [each for each in ("X-Amz", "V-1", "Norte", "heard it") if each in saved] == []
     answers = [answer for (answer,) in rows(database, "SELECT answers FROM audit.review_answers ORDER BY id")]
     assert [each["heard"] for each in answers] == ["yes", "yes", "no", "yes", "yes"]
