@@ -175,8 +175,6 @@ def test_nothing_personal_and_no_secret_is_logged(partner, stranger, service):
     service.server.logged("request", requestId=last)
 
     log = service.server.log_file.read_text()
-    for line in log.splitlines():
-        assert isinstance(json.loads(line), dict)
     never = (MARK, PERSONAL["cpf"], PERSONAL["phoneNumber"], token, token.rpartition(".")[2], SECRET, '127.0.0.1"')
     assert [text for text in never if str(text) in log] == []
     assert [name for name, value in credentials["fields"].items() if len(value) > 20 and value in log] == []

@@ -36,14 +36,13 @@ def proxy(environ, tmp_path_factory):
         }.items():
             assert marked in packaged
             packaged = packaged.replace(marked, here)
-        (folder / "toolkit.conf").write_text(packaged)
         main = folder / "nginx.conf"
         temporary = "".join(
             f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         )
         main.write_text(
             f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;\n"
-            f"events {{}} http {{ {temporary} include {folder}/toolkit.conf; }}\n"
+            f"events {{}} http {{ {temporary} {packaged} }}\n"
         )
         log = folder / "error.log"
         with started(["nginx", "-c", main, "-e", log], lambda: listens(port), log=log):
