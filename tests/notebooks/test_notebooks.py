@@ -24,7 +24,7 @@ from toolkit.errors import NotebookFailed
 from toolkit.kit.shown import figures, table
 from toolkit.notebooks import running
 from toolkit.notebooks.packaged import RESULT_TYPE, copy_notebooks, find_notebook, packaged_notebooks, results_of
-from toolkit.notebooks.parameters import chosen_values, read_parameters
+from toolkit.notebooks.parameters import Parameter, chosen_values, read_parameters
 from toolkit.notebooks.running import run_notebook
 from toolkit.reports import FORMATS
 from toolkit.reports.report import DEFAULT_FORMATS
@@ -73,7 +73,6 @@ def office(embedded_environment, database, monkeypatch, tmp_path):
     Story(database).sale("S-1")
     for variable, value in embedded_environment.items():
         monkeypatch.setenv(variable, value)
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
@@ -156,21 +155,6 @@ def test_a_file_of_the_same_name_comes_first(tmp_path):
     assert find_notebook(f"notebooks/{REPORT}.ipynb").absolute() == tmp_path / "notebooks" / f"{REPORT}.ipynb"
 
 
-CELL = """\
-cpf = "000"  # whose
-count = 3  # how many
-ratio = 0.5
-dry_run = True  # look only
-files = []  # which ones
-sizes = [1]
-options = {}
-as_of = ""
-"""
-PARAMETERS = read_parameters(
-    nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL, metadata={"tags": ["parameters"]})])
-)
-
-
 def test_the_report_notebook_names_every_format_and_has_the_default_of_the_command():
     formats = read_parameters(notebook(REPORT))["formats"]
     assert formats.described.endswith(", ".join(FORMATS))
@@ -178,23 +162,23 @@ def test_the_report_notebook_names_every_format_and_has_the_default_of_the_comma
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "value"),
+    ("default", "text", "value"),
     [
-        ("cpf", "00123456789", "00123456789"),
-        ("cpf", "1e3", "1e3"),
-        ("as_of", "2026-11-01", "2026-11-01"),
-        ("count", "-7", -7),
-        ("ratio", "1", 1.0),
-        ("dry_run", "False", False),
-        ("files", "a, b.csv", ["a, b.csv"]),
-        ("files", '["a", "b"]', ["a", "b"]),
-        ("sizes", "[2, 3]", [2, 3]),
-        ("sizes", "2", [2]),
-        ("options", '{"a": 1}', {"a": 1}),
+        ("000", "00123456789", "00123456789"),
+        ("000", "1e3", "1e3"),
+        ("", "2026-11-01", "2026-11-01"),
+        (3, "-7", -7),
+        (0.5, "1", 1.0),
+        (True, "False", False),
+        ([], "a, b.csv", ["a, b.csv"]),
+        ([], '["a", "b"]', ["a", "b"]),
+        ([1], "[2, 3]", [2, 3]),
+        ([1], "2", [2]),
+        ({}, '{"a": 1}', {"a": 1}),
     ],
 )
-def test_a_text_becomes_a_value_of_the_default_s_type(name, text, value):
-    [(_, found)] = chosen_values(PARAMETERS, [(name, text)], "some.ipynb").items()
+def test_a_text_becomes_a_value_of_the_default_s_type(default, text, value):
+    found = chosen_values({"name": Parameter("name", default, "")}, [("name", text)], "some.ipynb")["name"]
     assert found == value
     assert type(found) is type(value)
 
@@ -244,27 +228,23 @@ def test_no_executed_notebook_keeps_a_secret_of_its_environment(tmp_path):
         assert not re.search("gehe(im|ïm|%)", json.dumps([cell.get("outputs") for cell in kept.cells]))
 
 
-def test_a_signal_stops_the_run_with_its_kernel_and_keeps_apart_what_ran(tmp_path):
-    of_another = tmp_path / "kernels" / "python3"
-    of_another.mkdir(parents=True)
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_stops_the_run_with_its_kernel_and_keeps_apart_what_ran(tmp_path, number, status):
+    (of_another := tmp_path / "kernels" / "python3").mkdir(parents=True)
     (of_another / "kernel.json").write_text('{"argv": ["false"], "display_name": "", "language": ""}')
-    runs, environ = [], os.environ | {"TOOLKIT_JWT_SECRET": "geheim-jwt", "JUPYTER_PATH": str(tmp_path)}
-    for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
-        folder = tmp_path / number.name
-        folder.mkdir()
-        asleep = "import os, time; open('kernel', 'w').write(str(os.getpid())); time.sleep(600)"
-        path = write(folder, "import os; print('before', os.environ['TOOLKIT_JWT_SECRET'])", asleep)
-        command = [sys.executable, "-m", "toolkit", "run", str(path), "--out", "out.ipynb"]
-        process = subprocess.Popen(command, cwd=folder, env=environ, stderr=subprocess.PIPE, text=True)
-        runs.append((folder, number, status, process))
-    for folder, number, status, process in runs:
-        wait_until(lambda folder=folder: (folder / "kernel").exists() and (folder / "kernel").read_text())
-        kernel = psutil.Process(int((folder / "kernel").read_text()))
-        process.send_signal(number)
-        _, printed = process.communicate(timeout=PATIENCE)
-        assert process.returncode == status
-        assert "Traceback" not in printed
-        assert names(folder) == {"job.ipynb", "kernel", "out.failed.ipynb"}
-        [_, before, asleep] = nbformat.read(folder / "out.failed.ipynb", 4).cells[-3:]
-        assert (before.outputs[0].text, asleep.outputs) == ("before (a secret, left out)\n", [])
-        assert not kernel.is_running()
+    environ = os.environ | {"TOOLKIT_JWT_SECRET": "geheim-jwt", "JUPYTER_PATH": str(tmp_path)}
+    asleep = "import os, time; open('kernel', 'w').write(str(os.getpid())); time.sleep(600)"
+    path = write(tmp_path, "import os; print('before', os.environ['TOOLKIT_JWT_SECRET'])", asleep)
+    command = [sys.executable, "-m", "toolkit", "run", str(path), "--out", "out.ipynb"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.PIPE, text=True)
+    begun = tmp_path / "kernel"
+    wait_until(lambda: begun.exists() and begun.read_text())
+    kernel = psutil.Process(int(begun.read_text()))
+    process.send_signal(number)
+    _, printed = process.communicate(timeout=PATIENCE)
+    assert process.returncode == status
+    assert "Traceback" not in printed
+    assert names(tmp_path) == {"job.ipynb", "kernel", "kernels", "out.failed.ipynb"}
+    [_, before, asleep] = nbformat.read(tmp_path / "out.failed.ipynb", 4).cells[-3:]
+    assert (before.outputs[0].text, asleep.outputs) == ("before (a secret, left out)\n", [])
+    assert not kernel.is_running()
