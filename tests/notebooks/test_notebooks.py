@@ -23,7 +23,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from toolkit.errors import NotebookFailed
 from toolkit.kit.shown import figures, table
 from toolkit.notebooks import running
-from toolkit.notebooks.packaged import RESULT_TYPE, copy_notebooks, find_notebook, packaged_notebooks, results_of
+from toolkit.notebooks.packaged import RESULT_TYPE, results_of
 from toolkit.notebooks.parameters import Parameter, chosen_values, read_parameters
 from toolkit.notebooks.running import run_notebook
 from toolkit.reports import FORMATS
@@ -137,26 +137,13 @@ def test_the_script_of_the_readme_prints_its_answer_alone(office, database, caps
     known["kit"].close()
 
 
-REPORT = "03_missing_evidence_report"
-
-
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("named", [REPORT, f"{REPORT}.ipynb", f"notebooks/{REPORT}.ipynb", f"notebooks/{REPORT}"])
-def test_a_notebook_of_the_toolkit_is_known_by_its_name_anywhere(named):
-    assert find_notebook(named) == packaged_notebooks()[REPORT]
-
-
-def test_a_file_of_the_same_name_comes_first(tmp_path):
-    copy_notebooks(tmp_path / "notebooks")
-    assert find_notebook(f"notebooks/{REPORT}.ipynb").absolute() == tmp_path / "notebooks" / f"{REPORT}.ipynb"
-
-
 def test_the_report_notebook_names_every_format_and_has_the_default_of_the_command():
-    formats = read_parameters(notebook(REPORT))["formats"]
+    formats = read_parameters(notebook("03_missing_evidence_report"))["formats"]
     assert formats.described.endswith(", ".join(FORMATS))
     assert formats.default == ",".join(DEFAULT_FORMATS)
 
