@@ -28,9 +28,9 @@ def issue(environ, subject=SUBJECT, **named):
     return tokens.issue(settings, subject, timedelta(hours=1), datetime.now(UTC), **named).text
 
 
-def partner_of(url, token):
+def partner_of(url, token, **options):
     headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
-    return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=PATIENCE)
+    return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=PATIENCE, **options)
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,9 @@ import socket
 import ssl
 from importlib.resources import files
 
-import httpx
 import pytest
 
-from tests.contract.conftest import issue
+from tests.contract.conftest import issue, partner_of
 from tests.support.crafted_keys import made_certificate
 from tests.support.raw_http import request
 from tests.support.request_bodies import CLIENT
@@ -52,10 +51,8 @@ def proxy(environ, tmp_path_factory):
 @pytest.fixture
 def client(proxy, environ):
     port, context = proxy
-    headers = {"Authorization": f"Bearer {issue(environ)}", "Host": NAME}
-    with httpx.Client(
-        base_url=f"https://127.0.0.1:{port}", verify=context, headers=headers, trust_env=False, timeout=PATIENCE
-    ) as one:
+    with partner_of(f"https://127.0.0.1:{port}", issue(environ), verify=context) as one:
+        one.headers["Host"] = NAME
         yield one
 
 
