@@ -145,14 +145,11 @@ def test_a_mass_disappearance_of_objects_or_sales_stops_before_anything_is_writt
 
 
 @pytest.mark.usefixtures("_large_bucket")
-def test_what_a_killed_reading_left_unexamined_is_examined_by_the_next(
-    sync, put, clock, database, bucket, monkeypatch
-):
+def test_what_a_killed_reading_left_unexamined_is_examined_by_the_next(sync, put, clock, bucket, monkeypatch):
     sync()
     put(key("2026/03/02"), PDF)
-    interrupted = Mock(side_effect=KeyboardInterrupt)
     with monkeypatch.context() as patch:
-        patch.setattr(bucket, "read", interrupted)
+        patch.setattr(bucket, "read", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             sync()
     clock.now += timedelta(days=3)
