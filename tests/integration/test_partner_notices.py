@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
 from pathlib import Path
-from shutil import copytree
 from types import SimpleNamespace
 from unittest.mock import Mock
 from uuid import UUID
@@ -24,7 +23,6 @@ from tests.unit.test_jobs import Mailbox, certificate, mail_server  # noqa: F401
 from toolkit.audit.partners import keep_answer, load_answers
 from toolkit.contract.resources import FindingAnswer
 from toolkit.database.observation_clock import TICK
-from toolkit.errors import UnreadableFile
 from toolkit.intake.registration import register_client
 from toolkit.jobs.partner_notices import Stage, notify_partners
 from toolkit.kit.connection import Kit
@@ -175,24 +173,6 @@ def test_a_partner_is_told_at_most_once_a_day(office, database):
 
     assert night(office, days=0) == []
     assert night(office) == ["rui@sol.example.com"]
-
-
-@pytest.mark.parametrize(
-    ("work", "part"),
-    [
-        (notify_partners, "audit.json"),
-        (Kit.draw_review, "verdicts.parquet"),
-        (Kit.file_findings, "verdicts.parquet"),
-        (lambda kit: kit.sale("S-1"), "findings.parquet"),
-    ],
-)
-def test_nobody_works_by_an_audit_whose_files_were_changed(office, work, part):
-    folder = Path(office.kit.audit().folder)
-    copytree(folder, folder.with_name("2099-01-01T00-00-00Z"))
-    file = folder / part
-    file.write_bytes(file.read_bytes()[:-1] + b" ")
-    with pytest.raises(UnreadableFile, match=rf"{part} of the audit .* is not what was written"):
-        work(office.kit)
 
 
 def test_a_sale_that_another_partner_took_over_is_told_to_it(office, database):
