@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from tests.support.scripted_server import Answer, scripted
-from tests.support.uploaded_sales import execute, unguarded
+from tests.support.uploaded_sales import add_sale, execute, unguarded
 from toolkit import embedded
 from toolkit.cli.jobs import CommandLine
 from toolkit.database.connection import Database
@@ -21,24 +21,17 @@ JOB = """
 [jobs.nightly]
 schedule = "0 2 * * *"
 grace = "2d"
-steps = [
-    { name = "sync", command = "bucket sync --full" },
-    { name = "sales", command = "sales load sales.csv --overwrite" },
-    { name = "report", command = "report --format csv,json --out {out}" },
-]
-"""
-SALES = """saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt
-V-1,,A,true,2026-03-01T10:00:00-03:00
-V-2,,A,true,2026-03-01T10:00:00-03:00
+steps = [{ name = "sync", command = "bucket sync --full" }, { name = "audit", command = "audit" }]
+notify.findings = 0
 """
 
 
 @pytest.fixture
-def job(run, tmp_path, monkeypatch):
-    """Runs `toolkit job` in a folder with a jobs file and two sales."""
+def job(run, database, tmp_path, monkeypatch):
+    """Runs `toolkit job` in a folder with a jobs file; there is one sale."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "jobs.toml").write_text(JOB)
-    (tmp_path / "sales.csv").write_text(SALES)
+    add_sale(database)
     ours = {"TOOLKIT_JOBS": "jobs.toml", "TOOLKIT_JOBS_OUT": "out"}
     return lambda *words, ends=0, **given: run("job", *words, ends=ends, **ours | given)
 
@@ -53,9 +46,7 @@ def test_a_database_that_is_away_at_the_start_is_told_at_once(job):
     job("run", "nightly")
 
 
-def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(job, database, tmp_path):
-    told = JOB.replace("\n]", '\n    { name = "audit", command = "audit" },\n]\nnotify.findings = 0')
-    (tmp_path / "jobs.toml").write_text(told)
+def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(job, database):
     job("missed", ends=None)
     execute(database, "UPDATE audit.job_schedules SET watched_until = now() - interval '5 days'")
     reading = database.engine.url.update_query_dict({"options": "-cdefault_transaction_read_only=on"})
@@ -69,7 +60,7 @@ def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(job,
     with scripted(Answer(200)) as server:
         job("run", "nightly", TOOLKIT_WEBHOOK_URL=server.url, **settings)
     missed, attention = (json.loads(sent.body) for sent in server.requests)
-    assert (missed["kind"], attention["kind"], attention["open"]) == ("missed", "attention", 2)
+    assert (missed["kind"], attention["kind"], attention["open"]) == ("missed", "attention", 1)
     assert "não foi iniciada" in missed["subject"]
     job("missed")
 
