@@ -132,11 +132,9 @@ def test_a_certificate_that_is_not_trusted_is_told_and_nothing_is_sent(certifica
     ("answer", "error"),
     [
         (Answer(401, b'{"message": "no"}'), ServiceError),
-        (Answer(404, b'{"message": "no", "code": 404}'), SaleNotFound),
         (Answer(409, b'{"message": "there already", "code": 409}'), AlreadyThere),
         (Answer(409, b"not json"), AlreadyThere),
         (Answer(400, b"not json"), ServiceError),
-        (Answer(200, b"not json"), ServiceError),
         (Answer(200, b'{"id": 5, "url": "", "fields": {}}'), ServiceError),
     ],
 )
