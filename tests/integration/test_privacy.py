@@ -313,6 +313,7 @@ def test_her_files_are_found_those_of_others_are_not_and_what_nobody_can_search_
         "many.zip": zipped("letter.pdf", letter),
         "old.csv": "nome;QUITÉRIA MARIA;MARIA  QUITÉRIA\n".encode("cp1252"),
         "plain.txt": "MARIA QUITERIA",
+        "unicode.txt": "Maria Quitéria".encode("utf-16"),
         "decomposed.txt": "Maria Quite\u0301ria",
         "name.csv": "2026;ANA  LÍ;",
         "note.ipynb": json.dumps({"text": "\nAna Li\nana"}),
