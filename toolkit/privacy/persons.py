@@ -309,7 +309,7 @@ _ACCESSES: Final = """
     LEFT JOIN LATERAL (
         SELECT sale_id FROM audit.evidence_observations AS seen
         WHERE seen.evidence_id = opening.evidence_id
-        ORDER BY seen_at > opened_at, seen.id DESC LIMIT 1
+        ORDER BY seen_at > opened_at, abs(extract(epoch FROM seen_at - opened_at)), seen.id DESC LIMIT 1
     ) AS record ON true
     WHERE opened_at >= :since AND opened_at < :until
     UNION ALL
