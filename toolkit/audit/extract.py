@@ -152,13 +152,12 @@ def _streams(
     def answer(query: str, take: _Take) -> pa.Table | None:
         cursor, own = stream = idle.get()
         try:
-            if failures:  # the transaction of this stream may have ended by it
-                raise failures[0]
             cursor.execute(query.replace(":moment", f"TIMESTAMPTZ '{moment.isoformat()}'"))
             return take(cursor.fetch_record_batch(), own)
         except Exception as error:
-            failures.append(as_psycopg(None, str(error)) if isinstance(error, InvalidInputException) else error)
-            raise failures[0] from None  # DuckDB quotes the driver
+            quoted = isinstance(error, InvalidInputException)  # by DuckDB, from the driver
+            failures.append(as_psycopg(None, str(error)) if quoted else error)
+            raise failures[0] from None  # the later ones may be of streams whose transaction it ended
         finally:
             idle.put(stream)
 
