@@ -99,12 +99,12 @@ class Language:
             return text
         return f"{text} (UTC{local.isoformat(timespec='seconds')[19:]})"
 
-    def worded(self, value: object, timezone: tzinfo, beside: datetime | None = None) -> str:
+    def worded(self, value: object, timezone: tzinfo) -> str:
         """Return a value as people read it, and nothing for one that is not known; a moment as ``moment`` does."""
         if value is None or value != value:  # what is not a number, or no time
             return ""
         if isinstance(value, datetime):
-            return self.moment(value, timezone, beside)
+            return self.moment(value, timezone)
         if isinstance(value, date):
             return self.day(value)
         return self.number(value) if isinstance(value, (int, float)) else str(value)

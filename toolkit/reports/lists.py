@@ -468,5 +468,7 @@ def _column(values: pd.Series[Any], words: Words, report: Report) -> pa.Array:
 
 def cell_text(cell: Cell, report: Report, heading: str) -> str:
     """Return a cell below a heading as people read it."""
-    text = report.language.worded(cell, report.timezone, report.result.facts.as_of)
+    if isinstance(cell, datetime):
+        return report.moment(cell)
+    text = report.language.worded(cell, report.timezone)
     return f"+{text}" if heading == CHANGE and isinstance(cell, int | float) and cell > 0 else text
