@@ -177,16 +177,10 @@ def copy_rows(connection: Connection, table: str, rows: "pa.Table") -> None:
 
     written = BufferOutputStream()
     csv.write_csv(rows, written, csv.WriteOptions(include_header=False))
-    block = memoryview(written.getvalue())
     names = sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(sql.Identifier(table), names)
     with raw(connection).cursor() as cursor, cursor.copy(statement) as copy:
-        for at in range(0, len(block), _PIECE):
-            copy.write(block[at : at + _PIECE])
-
-
-_PIECE: Final = 256 * 1024
-"""Bytes handed over at once: whenever the server has taken some, the library moves all that it still holds."""
+        copy.write(memoryview(written.getvalue()))
 
 
 def _prepare_session(connection: psycopg.Connection[Any], _: object) -> None:

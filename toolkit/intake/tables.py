@@ -129,7 +129,9 @@ class DelimitedText:
 
     def _by_arrow(self, text: bytes, first_line: int) -> Chunk | None:
         """Return the rows, or nothing where one of them is not written in the usual way."""
-        if text.count(b"\r") != text.count(b"\r\n") or not _quotes_whole_cells(text, self._delimiter):
+        if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
+            return None
+        if not _quotes_whole_cells(text, self._delimiter):
             return None
         names = [str(column) for column in range(self._width)]
         try:
@@ -145,7 +147,7 @@ class DelimitedText:
             )
         except pa.ArrowInvalid:
             return None
-        columns = [column.combine_chunks() for column in table.columns]
+        columns = [column.chunk(0) for column in table.columns]
         chunk = Chunk(columns, np.arange(table.num_rows) + first_line)
         rows = np.arange(table.num_rows)  # the blank ones, column by column
         for column in columns:
