@@ -166,7 +166,7 @@ def test_what_was_added_in_a_folder_of_a_bundle_is_named(run, embedded_environme
     for name, content in proof.items():
         (place / name).write_bytes(content)
     for name, status, told in (
-        ("annex/contract.csv", 0, "1 files are as they were written. Nothing proves annex/."),
+        ("annex/contract.csv", 0, "Files as they were written: 1. Nothing proves annex/."),
         ("verdicts.parquet/note.txt", 0, "Nothing proves annex/, verdicts.parquet/note.txt."),
         ("manifest.json", 0, "Nothing proves annex/, manifest.json, verdicts.parquet/note.txt."),
         ("VERIFY.md", 0, "Nothing proves VERIFY.md, annex/, manifest.json, verdicts.parquet/note.txt."),

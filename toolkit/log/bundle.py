@@ -219,7 +219,7 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
         return BundleVerdict(False, Message("{} was added: nothing proves it.", ", ".join(added)))
     folders = {each for each in folder.iterdir() if each.is_dir() and each.name not in places}
     others |= {f"{each.name}/" for each in folders if not any(each.rglob(SUMS))}  # reports there have own proofs
-    written = Message("{:,} files are as they were written.", len(names & found))
+    written = Message("Files as they were written: {:,}.", len(names & found))
     others |= found & {"manifest.json"}  # it names the root of the log that proves the others
     others |= {name for name in found & {*_TEMPLATES} if _read(folder, name) != _TEMPLATES[name]}
     if others:

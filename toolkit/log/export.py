@@ -99,7 +99,7 @@ def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys
     if not signed.is_of(VerifierKey.parse(signed.vkey), whole):
         return OTHER_ENTRIES
     if misfit is None and unsaid > 0:
-        return Message("The hashes of {:,} events are gone, and no erasure says so.", unsaid)
+        return Message("Events whose hashes are gone, and no erasure says so: {:,}.", unsaid)
     if misfit and not all(map(keys.can_unwrap, connection.scalars(sa.text(_OLDEST_KEY)))):
         return Message("{} Or its key is missing: put it into TOOLKIT_LOG_KEY, behind the newest one.", misfit)
     return misfit or turned_back
