@@ -9,7 +9,6 @@ from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
-import uuid_utils
 from sqlalchemy import Column, ForeignKey, Index, MetaData, Table, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.schema import SchemaItem
@@ -471,8 +470,3 @@ CHANGED_BY_RULE: Final = (observation_clock, log_tiles)
 def new_id() -> UUID:
     """Return a time-ordered id (UUID version 7): those of one process ascend, those of several may not."""
     return uuid7()
-
-
-def new_ids(count: int) -> list[str]:
-    """Return as many ids as of ``new_id``, each as 32 digits."""
-    return [uuid_utils.uuid7().hex for _ in range(count)]

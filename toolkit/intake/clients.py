@@ -7,6 +7,7 @@ together with the note that it was: all of it or nothing, and never twice.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
@@ -24,7 +26,7 @@ from sqlalchemy import Connection
 from toolkit.contract.resources import QualityWarning
 from toolkit.database.connection import Database, Lock, copy_rows, raw, take
 from toolkit.database.service import KNOWN_BY, create_new, service_of
-from toolkit.database.tables import load_batches, new_id, new_ids
+from toolkit.database.tables import load_batches, new_id
 from toolkit.errors import AlreadyThere, InvalidField, InvalidFields, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, client_headings
@@ -164,9 +166,10 @@ class _Load:
                 read = threads.submit(next, chunks, None)
                 verdict = decide(chunk, self._table.fields, moment.date())
                 self._note(chunk, verdict)
+                rows = _new_clients(chunk, verdict)
                 if copied is not None:
                     copied.result()
-                copied = threads.submit(staging.add, chunk, verdict)
+                copied = threads.submit(staging.add, rows)
                 progress.advance(len(chunk))
             if copied is not None:
                 copied.result()
@@ -203,6 +206,25 @@ class _Load:
             for error in errors:
                 reason = Message("{}: {}", error.field, error.message)
                 self._loaded.add(self._loaded.reasons, reason, [line])
+
+
+def _new_clients(chunk: Chunk, verdict: ChunkVerdict) -> pa.Table:
+    """Return the accepted rows of a chunk with their lines and new ids."""
+    rows = pa.table({"line": chunk.lines, **verdict.values}).filter(pa.array(verdict.accepted))
+    for name in ("id", "address_id"):
+        rows = rows.append_column(name, _new_ids(len(rows)))
+    return rows
+
+
+def _new_ids(count: int) -> pa.StringArray:
+    """Return ascending ids of this moment, each as 32 digits: UUIDs of version 7 with a counter of 18 bits."""
+    ids = np.frombuffer(bytearray(os.urandom(count * 16)), np.uint8).reshape(count, 16)
+    ids[:, :6] = np.frombuffer(new_id().bytes[:6], np.uint8)
+    place = np.arange(count)
+    ids[:, 6] = 0x70 | place >> 14 & 0x0F
+    ids[:, 7] = place >> 6 & 0xFF
+    ids[:, 8] = 0x80 | place & 0x3F
+    return pa.array(np.frombuffer(ids.tobytes().hex().encode(), "S32")).cast(pa.string())
 
 
 KEY: Final = KNOWN_BY["add_clients"]
@@ -249,16 +271,10 @@ class Staging:
         altered = sql.SQL("ALTER TABLE new_clients ADD COLUMN line bigint, ALTER created_at SET DEFAULT {}")
         raw(connection).execute(altered.format(created_at))
 
-    def add(self, chunk: Chunk, verdict: ChunkVerdict) -> None:
-        """Copy the accepted rows of a chunk."""
-        count = int(verdict.accepted.sum())
-        if not count:
-            return
-        rows = pa.table({"line": chunk.lines, **verdict.values}).filter(pa.array(verdict.accepted))
-        for name in ("id", "address_id"):
-            rows = rows.append_column(name, pa.array(new_ids(count)))
+    def add(self, rows: pa.Table) -> None:
+        """Copy rows that were accepted."""
         copy_rows(self._connection, "new_clients", rows)
-        self.rows += count
+        self.rows += len(rows)
 
     def take_out_registered(self, *, dry_run: bool) -> tuple[dict[int, UUID | None], list[int]]:
         """Take out the clients who are registered, or stand on an earlier line.

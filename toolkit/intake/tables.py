@@ -142,7 +142,7 @@ class DelimitedText:
                 ),
                 parse_options=arrow_csv.ParseOptions(delimiter=self._delimiter, ignore_empty_lines=False),
                 convert_options=arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, check_utf8=False
+                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
                 ),
             )
         except pa.ArrowInvalid:
@@ -219,8 +219,13 @@ def _blocks(source: TableSource, encoding: str) -> Iterator[bytes]:
     Raises:
         UnreadableFile: the bytes do not fit the encoding.
     """
+    if encoding.startswith("UTF-8"):  # as all its bytes were found to be
+        with source.path.open("rb") as stream:
+            stream.seek(len(codecs.BOM_UTF8) if encoding != "UTF-8" else 0)
+            yield from iter(partial(stream.read, BLOCK), b"")
+        return
     try:
-        for text in _decoded(source, "utf-8-sig" if encoding.startswith("UTF-8") else encoding):
+        for text in _decoded(source, encoding):
             yield text.encode()
     except UnicodeError:
         raise UnreadableFile(NOT_TEXT, source.name) from None
