@@ -1,6 +1,5 @@
 """The console script, also as ``python -m toolkit``."""
 
-import gc
 import os
 import sys
 from contextlib import suppress
@@ -20,7 +19,6 @@ def run() -> None:
         status = 130
     with suppress(OSError):  # what a full disk refused is not written again at the end
         sys.stdout.close()
-    gc.freeze()  # no search of all objects for cycles, a fifth of a second, just before the process frees them
     sys.exit(status)
 
 
