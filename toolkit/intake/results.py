@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from toolkit.atomic_files import PrivateFolder, sync
 from toolkit.contract.fields import pick_camel
 from toolkit.errors import InvalidField, InvalidInput
-from toolkit.intake.sources import OWN, REJECTED_SHEET, Chunk, Layout, Mask, harmless
+from toolkit.intake.sources import OWN, REJECTED_SHEET, Chunk, Layout, Mask, escape, harmless
 from toolkit.intake.workbook_writer import Cells, Form, SheetLooks, Style, Workbook
 from toolkit.language import ENGLISH, Language
 from toolkit.message import LabelledEnum, Message
@@ -173,7 +173,7 @@ class Outputs(AbstractContextManager["Outputs"]):
             if self._rejected is None:
                 self._rejected = self._begin_rejected([why, line, *chunk.columns])
             text, workbook = self._rejected
-            written = [map(harmless, column.to_pylist()) for column in (*chunk.columns, line, why)]
+            written = [escape(column).to_pylist() for column in (*chunk.columns, line, why)]
             text.add(zip(*written, strict=True))
             cells = [
                 Cells(

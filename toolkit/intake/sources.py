@@ -210,6 +210,11 @@ def harmless(text: str) -> str:
     return f"'{text}" if _PATTERN.match(text) else text
 
 
+def escape(cells: pa.StringArray) -> pa.StringArray:
+    """Return the cells of a column, each ``harmless``."""
+    return pc.replace_substring_regex(cells, f"^({_FORMULA})", r"'\1")
+
+
 def unescape(cells: pa.StringArray) -> pa.StringArray:
-    """Return the cells of a column as they were before they became ``harmless``."""
+    """Return the cells of a column as they were before ``escape``."""
     return pc.replace_substring_regex(cells, f"^'({_FORMULA})", r"\1")
