@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 import typst
 
-from tests.support.evidence_files import pdf, silence
+from tests.support.evidence_files import pdf, silence, zipped
 from tests.support.request_bodies import CLIENT
 from tests.support.uploaded_sales import add_record, add_sale, execute, rows, unguarded
 from tests.support.waiting import sessions_waiting, wait_until
@@ -70,14 +70,6 @@ def office(run, embedded_environment, database, postgres_tool, bucket, s3, clock
     left = partial(left_of, postgres_tool, bucket.name, s3, (work, before, home))
     known = {"clients": clients, "records": records, "keys": keys}
     return SimpleNamespace(asked=asked, work=work, before=before, home=home, left=left, **known)
-
-
-def zipped(name, content):
-    """An archive with one part."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def left_of(tool, bucket, s3, places, needles):

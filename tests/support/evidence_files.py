@@ -2,6 +2,7 @@
 
 import io
 import struct
+import zipfile
 import zlib
 from importlib.resources import files
 
@@ -161,6 +162,14 @@ def telephone_wav(seconds=2.0, *, codec=0x83):
     fmt = struct.pack("<HHIIHHH", codec, 1, 8000, 1000, 10, 0, 0)
     body = b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" + struct.pack("<I", len(data)) + data
     return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def zipped(name, content):
+    """An archive with one part."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(name, content)
+    return buffer.getvalue()
 
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00" + bytes(200)

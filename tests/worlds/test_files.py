@@ -3,10 +3,8 @@
 Add a world before its cure.
 """
 
-import io
 import random
 import struct
-import zipfile
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -30,6 +28,7 @@ from tests.support.evidence_files import (
     tone,
     video,
     voice,
+    zipped,
 )
 from toolkit.contract.evidence import FileKind
 from toolkit.evidence.inspection import Inspector, inspect_file
@@ -117,13 +116,6 @@ def with_size(wav, size):
 def broken_off(content, mark):
     """The first half, up to the last mark in it."""
     return content[: content.rfind(mark, 0, len(content) // 2)]
-
-
-def zip_file():
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("a.txt", "anything")
-    return buffer.getvalue()
 
 
 def of_each(name, make, said, but=()):
@@ -294,7 +286,7 @@ DOCUMENTS = (
     World("after HTML", lambda: b"\xef\xbb\xbf \n<html><script>x</script>\n" + pdf(), "text/html"),
     World("after another document", lambda: page(TEXT) + page(TEXT), COUNTS, ("APPENDED",)),
     World("before an MP3", lambda: pdf() + tone(), COUNTS, ("APPENDED",)),
-    World("before a ZIP", lambda: pdf() + zip_file(), COUNTS, ("APPENDED",)),
+    World("before a ZIP", lambda: pdf() + zipped("a.txt", "anything"), COUNTS, ("APPENDED",)),
     World("a shell of a document", lambda: b"%PDF-1.7\nstartxref\n0\n%%EOF\n", DAMAGED),
     World("before 3,000 bytes of something", lambda: pdf() + chance(3000), COUNTS, ("APPENDED",)),
     World("before words", lambda: pdf() + b"o objeto do contrato " * 9, COUNTS, ("APPENDED",)),
