@@ -26,9 +26,9 @@ from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.evidence.records import withdraw
 from toolkit.log import export, sealing
 from toolkit.log.export import export_tiles
-from toolkit.log.merkle import append, consistency_proof, is_consistent, leaf_hash, root, root_of_inclusion
-from toolkit.log.notes import Checkpoint, LogSigner, VerifierKey
-from toolkit.log.sealing import prove, seal_events, tiles_of
+from toolkit.log.merkle import leaf_hash
+from toolkit.log.notes import Checkpoint, LogSigner
+from toolkit.log.sealing import seal_events
 
 KEYS = LogKeys(("k" * 32,))
 SIGNER = LogSigner("evidence.example.com/custody", Ed25519PrivateKey.from_private_bytes(b"\x01" * 32))
@@ -87,28 +87,6 @@ def test_an_audit_is_made_and_sealed_in_a_database_of_an_older_encoding(
         assert "1 of 1 sale lacks evidence" in run("audit", ends=3, within=around).out
         assert "\n— evidence-toolkit/custody " in run("log", "checkpoint", within=around).out
         assert "There is no sale with the id" in run("sale", "show", "V-😀", ends=1, within=around).err
-
-
-def test_every_event_is_an_entry_once_and_each_state_goes_on_from_the_one_before(
-    database, tell, seal, monkeypatch
-):
-    monkeypatch.setattr(sealing, "BATCH", 3)
-    tell(4)
-    first = seal()
-    tell(500)
-    second = seal()
-    assert (first.size, second.size, seal()) == (4, 504, second)
-    assert [each["id"] for each in entries(database)] == list(range(1, 505))
-    assert VerifierKey.parse(str(SIGNER.verifier)).opens(second.note) is not None
-
-    with database.transaction() as connection:
-        path = consistency_proof(tiles_of(connection), 4, 504)
-        proven = [prove(connection, event) for event in (1, 4, 300, 504)]
-    roots = [bytes.fromhex(each.root) for each in (first, second)]
-    assert is_consistent(4, roots[0], 504, roots[1], path)
-    for entry, proof, state in proven:
-        assert root_of_inclusion(leaf_hash(entry), proof.index, state.size, proof.path) == roots[1]
-    assert database.run(prove, 505) is None
 
 
 def test_events_are_sealed_once_by_transaction_when_no_older_one_tells_another(database, tell, seal, monkeypatch):
@@ -295,12 +273,10 @@ def test_a_history_that_was_written_and_signed_anew_is_named_without_database(ru
 
 def forged(folder, lines, signer):
     """Write a log as ``export`` does."""
-    tiles = append(lambda *_: b"", 0, map(leaf_hash, lines))
-    signed = Checkpoint(signer.name, len(lines), root(lambda *place: tiles[place], len(lines)))
-    framed = b"".join(len(line).to_bytes(2, "big") + line for line in lines)
-    for name, content in {"0": tiles[0, 0], "entries": framed}.items():
-        (folder / "tile" / name / "000.p").mkdir(parents=True)
-        (folder / "tile" / name / "000.p" / str(len(lines))).write_bytes(content)
-    (folder / "checkpoint").write_text(signed.signed_by([signer]))
+    entries = folder / "tile" / "entries" / "000.p" / str(len(lines))
+    entries.parent.mkdir(parents=True)
+    entries.write_bytes(b"".join(len(line).to_bytes(2, "big") + line for line in lines))
+    whole, _ = export.computed(folder, write=True)
+    (folder / "checkpoint").write_text(Checkpoint(signer.name, len(lines), whole).signed_by([signer]))
     (folder / "log.vkey").write_text(f"{signer.verifier}\n")
     return folder
