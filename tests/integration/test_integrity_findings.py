@@ -260,12 +260,3 @@ def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_a
     execute(database, "ALTER TABLE evidences ALTER type DROP NOT NULL", "UPDATE evidences SET type = NULL")
     execute(database, "UPDATE evidences SET evidence_type = 'POV'")  # what is no recording is unusable anyway
     assert {each.problem for each in look()} == found.keys() - {"STORED_TYPE_DIFFERS", "BLANK_DOCUMENT"}
-
-
-def test_a_file_replaced_before_anybody_verified_it(database, put, add, sync):
-    add_sale(database)
-    _, key = add(body=pdf(1))
-    sync()
-    put(key, pdf(2))
-    sync()
-    assert [finding.problem for finding in integrity_findings(database)] == [IntegrityProblem.OVERWRITTEN]
