@@ -12,7 +12,6 @@ from unittest.mock import DEFAULT, Mock
 from zoneinfo import ZoneInfo
 
 import nbformat
-import pandas as pd
 import pytest
 from nbclient import NotebookClient
 
@@ -165,8 +164,6 @@ def test_anybody_opens_an_audit_in_the_lines_of_the_readme(database, clock, stor
     objects = f"SELECT max(written_at) FROM 'audits/{made.name}/objects.parquet'"
     [(written,)] = names["duckdb"].sql(objects).fetchall()
     assert written <= clock.now, "a moment comes out as one"
-    read = pd.read_parquet(tmp_path / "audits" / made.name / "verdicts.parquet")
-    assert sorted(read["sale_id"]) == ["S-0", "S-1", "S-2"]
 
 
 BAR = """
