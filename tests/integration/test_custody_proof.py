@@ -152,17 +152,27 @@ def test_each_forgery_is_named(run, reports, tmp_path):
     assert told in run("log", "verify", first, "--key", str(known), ends=3, within={}).out
 
 
-def test_what_was_added_in_a_folder_of_a_bundle_is_named(run, embedded_environment, database, tmp_path):
+@pytest.fixture
+def kit(database, embedded_environment, clock):
+    """A kit whose custody log is sealed."""
+    clock.now = day(9)
+    story = Story(database)
+    story.sale("S-1", partner="Norte")
+    story.synced(FIRST)
+    with Kit(embedded_environment, clock=clock) as kit:
+        kit.seal_log()
+        yield kit
+
+
+def test_what_was_added_in_a_folder_of_a_bundle_is_named(run, kit, tmp_path):
     """Where an engine wrote a table as a folder of parts, whoever reads it reads a part that was added."""
-    add_sale(database)
     place = tmp_path / "bundle"
     (place / "verdicts.parquet").mkdir(parents=True)
     (place / "verdicts.parquet" / "0.parquet").write_bytes(b"x")
-    with Kit(embedded_environment) as kit:
-        # An input of an audit is kept for the newest audits only.
-        files = {"verdicts.parquet/0.parquet": sha256(b"x").hexdigest(), "sales.parquet": sha256(b"y").hexdigest()}
-        _, proof = proven(kit.record_report, files, {})
-        _, outside = proven(kit.record_report, {"/etc/hostname": sha256(b"x").hexdigest()}, {})
+    # An input of an audit is kept for the newest audits only.
+    files = {"verdicts.parquet/0.parquet": sha256(b"x").hexdigest(), "sales.parquet": sha256(b"y").hexdigest()}
+    _, proof = proven(kit.record_report, files, {})
+    _, outside = proven(kit.record_report, {"/etc/hostname": sha256(b"x").hexdigest()}, {})
     for name, content in proof.items():
         (place / name).write_bytes(content)
     for name, status, told in (
@@ -199,18 +209,6 @@ def cosigned(note, moment=NOW, key=AUDITOR, private=PRIVATE):
     return f"— {key.name} {b64encode(raw).decode()}\n"
 
 
-@pytest.fixture
-def sealed(database, embedded_environment, clock):
-    """A kit whose custody log is sealed, and a story that goes on."""
-    clock.now = day(9)
-    story = Story(database)
-    story.sale("S-1", partner="Norte")
-    story.synced(FIRST)
-    with Kit(embedded_environment, clock=clock) as kit:
-        kit.seal_log()
-        yield kit, story
-
-
 def state_of(kit):
     """The newest checkpoint of the log, as a witness is asked to sign it."""
     return request_for(kit.database).partition("\n\n")[2]
@@ -227,14 +225,13 @@ def test_the_cosignature_of_others_is_read_and_no_other_text_key_or_line():
         VerifierKey.parse((VECTORS / "log.vkey").read_text(), COSIGNATURE)
 
 
-def test_a_request_goes_on_from_what_the_witness_signed_last(sealed):
-    kit, story = sealed
+def test_a_request_goes_on_from_what_the_witness_signed_last(kit):
     head, _, note = request_for(kit.database, AUDITOR).partition("\n\n")
     assert head == "old 0"
     size, signed_at = keep_cosignature(kit.database, AUDITOR, f"— somebody else AAAA\n{cosigned(note)}", NOW)
     assert signed_at == NOW
 
-    story.sale("S-2", partner="Norte")
+    Story(kit.database).sale("S-2", partner="Norte")
     kit.seal_log()
     head, _, newer = request_for(kit.database, AUDITOR).partition("\n\n")
     told, *lines = head.split("\n")
@@ -243,8 +240,7 @@ def test_a_request_goes_on_from_what_the_witness_signed_last(sealed):
     assert is_consistent(old.size, old.root, new.size, new.root, [b64decode(each) for each in lines])
 
 
-def test_what_is_no_signature_of_the_witness_is_not_kept(sealed):
-    kit, _ = sealed
+def test_what_is_no_signature_of_the_witness_is_not_kept(kit):
     note = state_of(kit)
     other = VerifierKey("other.example.com/witness", AUDITOR.public, COSIGNATURE)
     for line in (cosigned(note, key=other), cosigned(f"x{note}"), "", "— auditor.example.com/witness AAAA\n"):
@@ -255,11 +251,10 @@ def test_what_is_no_signature_of_the_witness_is_not_kept(sealed):
         keep_cosignature(kit.database, itself, cosigned(note), NOW)
 
 
-def test_a_witness_is_asked_over_http_and_tells_the_size_that_it_knows(sealed, monkeypatch):
-    kit, story = sealed
+def test_a_witness_is_asked_over_http_and_tells_the_size_that_it_knows(kit, monkeypatch):
     note = state_of(kit)
     known = Checkpoint.parse(text_of(note)).size
-    story.sale("S-2", partner="Norte")
+    Story(kit.database).sale("S-2", partner="Norte")
     kit.seal_log()
     newer = state_of(kit)
     answers = [Answer(409, f"{known}\n".encode()), Answer(200, cosigned(newer).encode())]
@@ -284,8 +279,7 @@ def test_a_witness_is_asked_over_http_and_tells_the_size_that_it_knows(sealed, m
         ask_witness(kit.database, AUDITOR, "http://witness.example.com", NOW)
 
 
-def test_a_report_is_verified_with_its_witness_and_another_history_is_named(sealed, run, tmp_path):
-    kit, _ = sealed
+def test_a_report_is_verified_with_its_witness_and_another_history_is_named(kit, run, tmp_path):
     kit.audit(sync=False).report(tmp_path / "reports", formats="csv")
     key, answer = tmp_path / "auditor.vkey", tmp_path / "answer"
     key.write_text(f"{AUDITOR}\n")
@@ -371,8 +365,7 @@ def authority(tmp_path_factory):
 
 
 @needs_openssl
-def test_a_report_is_stamped_and_anybody_checks_it(sealed, authority, database, run, tmp_path):
-    kit, _ = sealed
+def test_a_report_is_stamped_and_anybody_checks_it(kit, authority, database, run, tmp_path):
     place, url = authority
     reports = tmp_path / "reports"
     kit.audit(sync=False).report(reports, formats="csv")
@@ -418,8 +411,7 @@ def test_a_report_is_stamped_and_anybody_checks_it(sealed, authority, database, 
 
 
 @needs_openssl
-def test_what_the_authority_refuses_or_mistakes_is_not_kept(sealed, authority, database):
-    kit, _ = sealed
+def test_what_the_authority_refuses_or_mistakes_is_not_kept(kit, authority, database):
     with scripted(Answer(500)) as server, pytest.raises(InvalidInput, match="refused: status 500"):
         ask_authority(kit.database, server.url, kit.clock())
     _, told_at = ask_authority(kit.database, authority[1], kit.clock())
