@@ -51,14 +51,18 @@ SECONDS = 0.15
 NOTICES = NoticeSettings(ENGLISH, ZONE, host="127.0.0.1", port=9)
 
 
-def made(schedule):
-    steps = [{"name": "sync", "command": "bucket sync"}]
-    return Job.model_validate({"name": "nightly", "schedule": schedule, "steps": steps}, context={"zone": ZONE})
+def victim_job(notebook=None, keep_days=90, schedule="0 2 * * *"):
+    """A job of three steps; with a notebook, that is its second step."""
+    steps = [{"name": name, "command": f"mark {name} {{out}}"} for name in STEPS]
+    if notebook is not None:
+        steps[1] = {"name": STEPS[1], "command": f"run {notebook} --out {{out}}/executed.ipynb"}
+    made = {"name": "victim", "schedule": schedule, "keep-days": keep_days, "steps": steps}
+    return Job.model_validate(made, context={"zone": ZONE})
 
 
 @pytest.fixture
 def job():
-    return made("0 2 * * *")
+    return victim_job()
 
 
 @pytest.fixture
@@ -68,7 +72,7 @@ def night(clock):
 
 
 def told(kind):
-    return NOTICES.notices("nightly", DATE, kind, {})
+    return NOTICES.notices("victim", DATE, kind, {})
 
 
 def take(database, job, date=DATE, **given):
@@ -84,7 +88,7 @@ def end(database, run, notices=(), status=RunStatus.DONE):
 
 
 def kinds(database):
-    return [notice.kind for notice in notices_of(database, "nightly", DATE)]
+    return [notice.kind for notice in notices_of(database, "victim", DATE)]
 
 
 def test_of_many_starts_at_once_one_takes_the_run_and_once_it_is_done_nobody(database, job, night):
@@ -131,7 +135,7 @@ def test_a_date_that_nobody_started_is_noted_and_told_once(database, job, night)
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda _: missed(database, job), range(3)))
     assert sorted(found) == [[], [], dates]
-    [notice] = notices_of(database, "nightly", dates[-1])
+    [notice] = notices_of(database, "victim", dates[-1])
     assert (notice.kind, len(notice.content["dates"])) == ("missed", 3)
     assert {run.status for run in runs_of(database)} == {RunStatus.MISSED}
 
@@ -178,7 +182,7 @@ def test_a_clock_that_went_back_for_a_while_makes_no_dates_of_the_past_missed(da
 def test_another_schedule_makes_no_dates_of_the_past_missed(database, job, night):
     missed(database, job)
     night.now += timedelta(days=3)
-    assert missed(database, made("0 1 * * *")) == []
+    assert missed(database, victim_job(schedule="0 1 * * *")) == []
 
 
 def test_a_run_whose_process_died_is_told_once_as_failed_and_can_be_gone_on_with(database, job, night):
@@ -186,7 +190,7 @@ def test_a_run_whose_process_died_is_told_once_as_failed_and_can_be_gone_on_with
     assert [watch_job(database, job, NOTICES)[1] for _ in range(2)] == [[DATE], []]
     [run] = runs_of(database)
     assert (run.status, run.failure) == (RunStatus.FAILED, "RUNNER_DIED")
-    [notice] = notices_of(database, "nightly", DATE)
+    [notice] = notices_of(database, "victim", DATE)
     assert notice.content["code"] == "RUNNER_DIED"
     take(database, job)
 
@@ -202,15 +206,6 @@ def test_all_is_well_again_is_told_once_after_bad_news_only(database, job, night
         again = take(database, job, night.now)
         end(database, again, told(NoticeKind.RECOVERED))
     assert kinds(database) == ["failed", "recovered"]
-
-
-def victim_job(notebook=None, keep_days=90):
-    """A job of three steps; with a notebook, that is its second step."""
-    steps = [{"name": name, "command": f"mark {name} {{out}}"} for name in STEPS]
-    if notebook is not None:
-        steps[1] = {"name": STEPS[1], "command": f"run {notebook} --out {{out}}/executed.ipynb"}
-    made = {"name": "victim", "schedule": "0 2 * * *", "keep-days": keep_days, "steps": steps}
-    return Job.model_validate(made, context={"zone": ZONE})
 
 
 class Marks(CommandLine):
