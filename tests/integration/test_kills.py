@@ -33,6 +33,11 @@ def names(folder):
     return [str(path.relative_to(folder)) for path in folder.rglob("*")]
 
 
+def table(path, *lines):
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
 @pytest.mark.parametrize(
     ("command", "place"),
     [
@@ -61,17 +66,15 @@ def test_evidence_upload(environ, bucket, tmp_path):
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / name).write_bytes(pdf())
     credentials = write_credentials(tmp_path / "out.jsonl", [credentials_line(bucket, "sale-1", name)])
-    before = set(names(tmp_path))
     sending = ("toolkit.evidence", "upload", "post_file")
     with stalled(environ, sending, "evidence", "upload", str(credentials), "--from", str(tmp_path / "files")):
         pass
-    written = {tmp_path / each for each in set(names(tmp_path)) - before}
-    assert all("390.533.447-05" not in each.name + each.read_text() for each in written if each.is_file())
-    assert names(tmp_path / "scratch") == []
+    assert {*names(tmp_path)} == {"files", f"files/{name}", "out.jsonl", "out.jsonl.done", "scratch"}
+    assert "390.533.447-05" not in (tmp_path / "out.jsonl.done").read_text()
 
 
-SALES = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\nV-1,,A,perhaps,x\n"
-WANTED = "saleId,fileName,fileFormat,type,evidenceType\nsale-1,Ana.pdf,application/pdf,application/pdf,KYC\n"
+SALES = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt"
+WANTED = "saleId,fileName,fileFormat,type,evidenceType"
 FORMATS = ("html", "xlsx", "csv", "json", "pdf")
 REJECTING = ("toolkit.intake.results", "Outputs", "publish")
 DRAFTED = {
@@ -99,8 +102,8 @@ def test_what_a_kill_leaves_is_its_owners_and_the_next_one_sweeps_up(
     monkeypatch.chdir(tmp_path)
     place, status, files = DRAFTED[command]
     write_csv(tmp_path / "clients.csv", [client(1, cpf="39053344706")])
-    (tmp_path / "sales.csv").write_text(SALES)
-    (tmp_path / "wanted.csv").write_text(WANTED)
+    table(tmp_path / "sales.csv", SALES, "V-1,,A,perhaps,x")
+    table(tmp_path / "wanted.csv", WANTED, "sale-1,Ana.pdf,application/pdf,application/pdf,KYC")
     write_notebook(tmp_path / "job.ipynb", "print('390.533.447-05')", parameters="weeks = 1")
     add_sale(database)
     (out := tmp_path / "out").mkdir()
@@ -122,10 +125,8 @@ WAITING = """
 
 
 @pytest.fixture
-def victim(tmp_path, database):
+def victim(tmp_path, database, environ):
     """A load of many clients, one in fifty of them bad, as a process; and the same as a command."""
-    url = database.engine.url.render_as_string(hide_password=False)
-    environ = {**os.environ, "TOOLKIT_HOME": str(tmp_path / "home"), "DATABASE_URL": url}
     made = (client(n, cpf="0") if n % BAD_EVERY == 0 else client(n) for n in range(ROWS))
     source, out = write_csv(tmp_path / "clients.csv", made), tmp_path / "out"
     words = ["-q", "clients", "load", str(source), "--out", str(out)]
@@ -204,42 +205,35 @@ def test_a_disk_that_is_full_for_the_rejected_rows(victim, database, room):
     victim.again()
 
 
-TYPES = {"POV": "audio/mpeg", "AUT": "audio/mpeg", "DOC_CONTRATANTE": "application/pdf"}
+FILES = (
+    *(f"{kind}.x,audio/mpeg,audio/mpeg,{kind}" for kind in ("POV", "AUT")),
+    "a.pdf,application/pdf,application/pdf,DOC_CONTRATANTE",
+)
 OLD, NEW = range(12), range(12, 40)
 """Sales that are there before, and others."""
 
 
-def sales_file(path, numbers):
-    """Sales of group D, half of which were of group A before, and a row that is rejected."""
-    lines = [f"S-{number},,D,true,2026-02-28T09:30:00Z" for number in numbers] + [",,A,true,2026-02-28"]
-    path.write_text("\n".join(["saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt", *lines]))
-    return path
-
-
-def manifest(path, numbers):
-    lines = [f"S-{number},{kind}.x,{media},{media},{kind}" for number in numbers for kind, media in TYPES.items()]
-    path.write_text("\n".join(["saleId,fileName,fileFormat,type,evidenceType", *lines]))
-    return path
-
-
 @pytest.fixture
 def commands(database, tmp_path):
-    """Three kinds by turns; each file overlaps with the next one, and every other one runs backwards."""
+    """Three kinds by turns; each file overlaps with the next one, and every other one runs backwards.
+
+    Of the sales, which are of group D, some were of group A before; a row of their files is rejected.
+    """
     for number in OLD:
         add_sale(database, f"S-{number}")
     found = []
     for at in range(4):
         order = -1 if at % 2 else 1
         people = [client(20 * at + n) for n in range(40)] + [client(900 + at, cpf="0")]
-        some_sales = [*OLD, *NEW[5 * at : 5 * at + 12]][::order]
-        wanted = [*OLD[2 * at : 2 * at + 6]][::order]
+        sold = [f"S-{number},,D,true,2026-02-28T09:30:00Z" for number in (*OLD, *NEW[5 * at : 5 * at + 12])]
+        asked = [f"S-{number},{files}" for number in OLD[2 * at : 2 * at + 6] for files in FILES]
         clients = write_csv(tmp_path / f"clients{at}.csv", people[::order])
-        sales = sales_file(tmp_path / f"sales{at}.csv", some_sales)
-        asked = manifest(tmp_path / f"wanted{at}.csv", wanted)
+        sales = table(tmp_path / f"sales{at}.csv", SALES, *sold[::order], ",,A,true,2026-02-28")
+        wanted = table(tmp_path / f"wanted{at}.csv", WANTED, *asked[::order])
         found += [
             ["-q", "clients", "load", str(clients), "--out", str(tmp_path / f"out{at}")],
-            ["-q", "sales", "load", str(sales), "--overwrite"],
-            ["-q", "credentials", "request", str(asked), "--out", str(tmp_path / f"credentials{at}.jsonl")],
+            ["-q", "sales", "load", sales, "--overwrite"],
+            ["-q", "credentials", "request", wanted, "--out", str(tmp_path / f"credentials{at}.jsonl")],
         ]
     return found
 
