@@ -21,7 +21,7 @@ from tests.benchmarks.made_sales import fill
 from tests.conftest import FAST_FOLDER
 from tests.support.client_rows import client, write_csv
 from tests.support.request_bodies import UPLOAD
-from tests.support.uploaded_sales import execute, partner_of
+from tests.support.uploaded_sales import execute, partner_of, rows
 from tests.support.waiting import PATIENCE, free_port, listens, started, wait_until
 from toolkit.audit.sale_case import sale_case
 from toolkit.cli import main
@@ -362,12 +362,9 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 def rows_scanned(database):
     """The rows of each table that were read by going through the whole of it, as PostgreSQL counts them."""
     database.dispose()  # a server process tells its counts when it ends
-    alone = sa.text("SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database()")
-    engine = sa.create_engine(database.engine.url, poolclass=sa.NullPool)
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        wait_until(lambda: connection.scalar(alone))
-        found = connection.exec_driver_sql("SELECT relid::regclass::text, seq_tup_read FROM pg_stat_user_tables")
-        return {name: read for name, read in found if "pg_temp" not in name}
+    alone = "SELECT FROM pg_stat_activity WHERE datname = current_database()"
+    wait_until(lambda: len(rows(database, alone)) == 1)
+    return dict(rows(database, "SELECT relid::regclass::text, seq_tup_read FROM pg_stat_user_tables"))
 
 
 def about_one_sale(database, bucket, sale_id):
