@@ -311,6 +311,15 @@ def run(request, capsys):
 
 
 @pytest.fixture
+def workplace(embedded_environment, monkeypatch, tmp_path):
+    """The folder in which code of this process reaches the services of the test."""
+    for variable, value in embedded_environment.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def embedded_environment(tmp_path_factory, database, bucket_environment):
     """The environment for the command line: a fresh database, a fresh bucket and a fresh home.
 

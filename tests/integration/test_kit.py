@@ -19,10 +19,7 @@ GUIDE = (Path(toolkit.__file__).parent / "kit" / "README.md").read_text("utf-8")
 
 
 @pytest.fixture
-def kit(embedded_environment, database, monkeypatch, tmp_path):
-    for variable, value in embedded_environment.items():
-        monkeypatch.setenv(variable, value)
-    monkeypatch.chdir(tmp_path)
+def kit(workplace):
     with toolkit.connect() as connected:
         yield connected
 
