@@ -370,8 +370,7 @@ def rows_scanned(database):
 def about_one_sale(database, bucket, sale_id):
     """The work that concerns one sale, or some: it may go through no table, however many sales there are."""
     limits = UploadLimits(300, 1000)
-    query = sa.select(evidences.c.id).where(evidences.c.sale_id == sale_id).order_by(evidences.c.id).limit(1)
-    record = database.run(sa.Connection.scalar, query)
+    record = database.run(sa.Connection.scalar, sa.select(evidences.c.id).where(evidences.c.sale_id == sale_id))
     people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bruno"}
     work = {
         "sale show": lambda: sale_case(database, sale_id),
