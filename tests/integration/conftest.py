@@ -104,16 +104,10 @@ def postgres_tool(database):
 
 
 def processes_of(home):
-    """The command lines of all processes that have to do with ``home``."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            words = " ".join(process.cmdline())
-            if process.pid != os.getpid() and (str(home) in words or str(home) in process.cwd()):
-                found.append(words)
-        except psutil.Error:
-            continue
-    return found
+    """The command lines and folders of all other processes that have to do with ``home``."""
+    others = (each for each in psutil.process_iter(["cmdline", "cwd"]) if each.pid != os.getpid())
+    told = (" ".join([*(each.info["cmdline"] or ()), each.info["cwd"] or ""]) for each in others)
+    return [words for words in told if str(home) in words]
 
 
 @pytest.fixture

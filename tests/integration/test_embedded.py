@@ -25,6 +25,7 @@ from toolkit import embedded
 from toolkit.atomic_files import make_once
 from toolkit.database import schema
 from toolkit.embedded import object_server, postgres
+from toolkit.embedded.servers import lives
 from toolkit.errors import BucketUnavailable, EmbeddedServiceError
 
 NOBODY = 65534
@@ -55,8 +56,7 @@ def start(code, home, **options):
 def kill(pid):
     """Kill a process, and wait until it is gone."""
     os.kill(pid, signal.SIGKILL)
-    process = psutil.Process(pid)
-    wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: not lives(pid))
 
 
 def finish(process):
