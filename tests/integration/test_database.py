@@ -136,9 +136,6 @@ def test_where_the_environment_leads_to_another_machine_tls_is_demanded(monkeypa
     assert (asked.get("sslmode") != "verify-full") is is_local
 
 
-ROOT = Path(__file__).parents[2]
-
-
 def parts(dump):
     """The lines of each statement, in any order; names of constraints that only demand a value may be older."""
     statements = re.sub(r" CONSTRAINT \w+ NOT NULL", " NOT NULL", dump.decode()).split(";\n")
@@ -150,7 +147,7 @@ def older(empty_database):
     """A database of the oldest schema that is upgraded, with a row in it."""
     with empty_database.transaction() as connection:
         tables.service.create_all(connection)
-        raw(connection).execute((ROOT / "tests" / "data" / "schema_0035.sql").read_bytes())
+        raw(connection).execute((Path(__file__).parents[1] / "data" / "schema_0035.sql").read_bytes())
     return empty_database
 
 
