@@ -15,7 +15,6 @@ from tests.support.uploaded_sales import add_sale, execute, unguarded
 from toolkit import embedded
 from toolkit.cli.jobs import CommandLine
 from toolkit.database.connection import Database
-from toolkit.samples.dataset import make_samples, write_sales
 
 JOB = """
 [jobs.nightly]
@@ -99,11 +98,10 @@ def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(run, o
     told = run(*nightly, ends=1, within=environ).told
     assert (told["code"], "there is no sale" in told["reason"]) == ("NOTHING_EVALUATED", True)
 
-    sales = tmp_path / "sales.csv"
-    write_sales(make_samples().sales[:3], sales, {})
-    run("sales", "load", sales, within=environ)
+    run("sample", "--out", tmp_path, within=environ)
+    run("sales", "load", tmp_path / "sales.csv", within=environ)
     printed = run(*nightly, within=environ)
-    assert json.loads(printed.out)["counts"]["report"]["sales"] == 3
+    assert json.loads(printed.out)["counts"]["report"]["sales"] == 90
     assert printed.err.count("done before") == 3  # sync, verify and check
     monthly = ["job", "run", "monthly", "--late", "--json"]
     assert run(*monthly, ends=1, within=environ).told["code"] == "NOTHING_EVALUATED"  # nothing was seen last month
