@@ -311,7 +311,6 @@ def test_a_filter_that_no_record_passes_and_what_unknown_codes_become_are_told(r
     [
         ('SELECT a FROM "Sale" s, crm.x AS y JOIN (SELECT b FROM c) z ON f(a, b)', ['"Sale"', "crm.x", "c"]),
         ("WITH one AS (SELECT 'FROM a.b' FROM ONLY x.t) SELECT EXTRACT(year FROM one.at) FROM one", ["x.t"]),
-        ("SELECT 1 FROM ((a.b JOIN a.c USING (d, e)) CROSS JOIN a . f), LATERAL g(h)", ["a.b", "a.c", "a.f"]),
     ],
 )
 def test_tables_are_found_in_a_statement(statement, tables):
@@ -355,7 +354,6 @@ def test_a_value_that_is_one_of_several_is_found(value, words):
         ("CASE WHEN a IS NULL THEN true WHEN a = 'N' THEN false END", ["IS NULL"]),
         ("c IN (SELECT d FROM e) OR coalesce(a, b) = b", ["COALESCE", "IN"]),
         ("a IS TRUE OR b IN ('S') OR coalesce(a, b)", []),
-        ("(SELECT a FROM b WHERE c IS NULL)", []),
     ],
 )
 def test_an_answer_that_what_is_missing_gives_is_found(value, words):
@@ -366,15 +364,12 @@ def test_an_answer_that_what_is_missing_gives_is_found(value, words):
     ("statement", "found"),
     [
         (f"SELECT {CODES} kind, NULL::text AS other", (["Q", "R'S"], ["'R''S'"], True)),
-        ("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", ([], [], False)),
         ("SELECT 1, a <> 'n' AS kind, NULL AS other UNION (SELECT 2, 'Q', c FROM d)", (["Q"], ["TRUE"], False)),
         ("SELECT a ~ 'y' OR b = ANY('{z}') AS kind, c AS other FROM d", ([], ["FALSE"], False)),
-        ("SELECT a IS NOT DISTINCT FROM b AS kind, c AS other FROM d", ([], ["FALSE"], False)),
         ("SELECT (SELECT (a @> 'y')::bool AS c FROM b) AS kind, NULL AS other", ([], ["FALSE"], True)),
         ("SELECT f(a.b) AS kind, c AS other FROM (SELECT coalesce(d, 1) AS b FROM e) AS a", ([], ["1"], False)),
         (f"WITH a (c) AS (SELECT {CODES}) SELECT c AS kind FROM a AS b", (["Q", "R'S"], ["'R''S'"], False)),
         ("SELECT a.kind IS NOT FALSE AS kind FROM (SELECT 'Q' AS kind) AS b, c AS a", ([], ["TRUE"], False)),
-        ("SELECT kind FROM (SELECT a.* FROM (SELECT NOT c IN ('n') AS kind) AS a) AS b", ([], ["TRUE"], False)),
         ("WITH a AS (SELECT 'Q' AS kind) SELECT kind, c AS other FROM b WHERE c IN (TABLE a)", ([], [], False)),
     ],
 )
