@@ -32,7 +32,6 @@ from toolkit.reports import FORMATS
 from toolkit.samples.dataset import make_samples
 
 ROOT = Path(__file__).parents[2]
-BUILD = "import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))"
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +44,15 @@ def installed(tmp_path_factory):
         shutil.copytree(ROOT / name, source / name, ignore=no_caches)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    output_of(sys.executable, "-c", BUILD, str(folder), cwd=source)
-    [wheel] = folder.glob("*.whl")
     environment = folder / "environment"
     output_of(sys.executable, "-m", "venv", "--without-pip", str(environment))
-    python = environment / "bin" / "python"
-    pip = (sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check")
-    output_of(*pip, "install", "--no-deps", "--no-index", str(wheel))
     [packages] = environment.glob("lib/python*/site-packages")
     left_out = {*get_args(Extra)} - {"audit", "notebooks"}
     extras = sorted({module for extra in left_out for module in modules_of(extra).values()} - {"cryptography"})
     without_extras = f"import sys; sys.modules.update(dict.fromkeys({extras}))"
     (packages / "dependencies.pth").write_text(f"{without_extras}\n{sysconfig.get_path('purelib')}\n")
+    pip = (sys.executable, "-m", "pip", "--python", environment, "--disable-pip-version-check", "install")
+    output_of(*pip, "--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed", source)
     return environment / "bin"
 
 
