@@ -27,17 +27,7 @@ from toolkit.errors import DatabaseError, DatabaseUnavailable, LeaseLost
 from toolkit.jobs.definitions import Job, Step
 from toolkit.jobs.notices import NoticeKind, NoticeSettings, deliver_notices, notices_of, put_notices
 from toolkit.jobs.running import JobRun, LeaseHolder, run_folder
-from toolkit.jobs.runs import (
-    LEASE,
-    Outcome,
-    RunStatus,
-    ended,
-    holding,
-    renew_lease,
-    runs_of,
-    take_run,
-    watch_job,
-)
+from toolkit.jobs.runs import Outcome, RunStatus, ended, holding, renew_lease, runs_of, take_run, watch_job
 from toolkit.kit.process import stop_signals_handled
 from toolkit.kit.services import Services
 from toolkit.language import ENGLISH
@@ -100,28 +90,17 @@ def test_of_many_starts_at_once_one_takes_the_run_and_once_it_is_done_nobody(dat
     assert take_run(database, job, DATE, late=True)[0] is Outcome.DONE_BEFORE
 
 
-def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_nothing_more(database, job, night):
-    first = take(database, job, lease=timedelta(0))
-    with holding(database, first, steps=[{"name": "sync"}]):
-        pass
-    second = take(database, job)
-    assert second.steps == [{"name": "sync"}]
-    renew_lease(database, second, LEASE)
-    with pytest.raises(LeaseLost):
-        renew_lease(database, first, LEASE)
-    with pytest.raises(LeaseLost):
-        end(database, first)
-
-
-def test_of_two_starts_that_find_a_run_whose_holder_died_one_takes_it(database, job, night):
+def test_one_of_two_starts_takes_the_run_of_a_dead_holder_who_can_renew_it_no_more(database, job, night):
     """Both look at the run at the same time: they wait for somebody else who has locked its row."""
-    take(database, job, lease=timedelta(0))
+    dead = take(database, job, lease=timedelta(0))
     with ThreadPoolExecutor(2) as pool:
         with database.transaction() as connection:
             connection.exec_driver_sql("SELECT 1 FROM audit.job_runs FOR UPDATE")
             starts = [pool.submit(take_run, database, job, DATE) for _ in range(2)]
             wait_until(lambda: sessions_waiting(database) == 2)
         assert sorted(start.result()[0] for start in starts) == [Outcome.RUNNING, Outcome.TAKEN]
+    with pytest.raises(LeaseLost):
+        renew_lease(database, dead, timedelta(minutes=1))
 
 
 def missed(database, job):
