@@ -125,14 +125,6 @@ def own_home():
 
 
 @pytest.fixture
-def used_home(own_home):
-    """A home of one test in which PostgreSQL ran before."""
-    embedded.database_url(own_home)
-    embedded.stop(own_home)
-    return own_home
-
-
-@pytest.fixture
 def load(database, tmp_path):
     def load(*files, dry_run=False, **options):
         return load_clients(database, files, out=tmp_path / "out", dry_run=dry_run, **options)

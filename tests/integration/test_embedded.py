@@ -125,22 +125,22 @@ def test_processes_that_start_it_at_once_share_one_server(own_home, opened):
     assert len(servers) == 1
 
 
-def test_no_end_of_its_users_group_of_processes_reaches_it(used_home):
-    user = start(f"{OPEN_DATABASE}sys.stdout.flush(); sys.stdin.read()", used_home, start_new_session=True)
-    url, pid = user.stdout.readline().strip(), pid_of(used_home)
+def test_no_end_of_its_users_group_of_processes_reaches_it(own_home):
+    user = start(f"{OPEN_DATABASE}sys.stdout.flush(); sys.stdin.read()", own_home, start_new_session=True)
+    url, pid = user.stdout.readline().strip(), pid_of(own_home)
     for each in (signal.SIGINT, signal.SIGKILL):
         os.killpg(user.pid, each)
     user.communicate()
-    assert embedded.database_url(used_home) == url
-    assert pid_of(used_home) == pid
+    assert embedded.database_url(own_home) == url
+    assert pid_of(own_home) == pid
 
 
-def test_stopping_what_was_killed_leaves_no_process_and_no_pid_file(used_home):
-    embedded.database_url(used_home)
-    kill(pid_of(used_home))
-    assert embedded.stop(used_home) == []
-    wait_until(lambda: processes_of(used_home) == [])  # those of a killed server end when they notice
-    assert not (used_home / "postgres" / "data" / "postmaster.pid").exists()
+def test_stopping_what_was_killed_leaves_no_process_and_no_pid_file(own_home):
+    embedded.database_url(own_home)
+    kill(pid_of(own_home))
+    assert embedded.stop(own_home) == []
+    wait_until(lambda: processes_of(own_home) == [])  # those of a killed server end when they notice
+    assert not (own_home / "postgres" / "data" / "postmaster.pid").exists()
 
 
 @pytest.mark.parametrize("name", ['dados, "do José" 100% $HOME\'s \\outros', "h" * 120])
@@ -158,19 +158,19 @@ def test_a_home_with_an_odd_or_a_long_name_works_and_leaves_no_socket(own_home, 
     assert folder.is_relative_to(home) or not folder.exists()
 
 
-def test_it_lets_nobody_else_in(used_home):
-    url = embedded.database_url(used_home)
+def test_it_lets_nobody_else_in(own_home):
+    url = embedded.database_url(own_home)
     intruder = start(
-        f"import psycopg; psycopg.connect({url.replace('+psycopg', '')!r})", used_home, **as_ordinary_user()
+        f"import psycopg; psycopg.connect({url.replace('+psycopg', '')!r})", own_home, **as_ordinary_user()
     )
     _, errors = intruder.communicate(timeout=PATIENCE)
     assert "Permission denied" in errors
     status = "import sys; from toolkit.cli import main; print(main(['status'], {'TOOLKIT_HOME': sys.argv[1]}))"
-    told = finish(start(status, used_home, **as_ordinary_user()))  # and not that nothing runs
+    told = finish(start(status, own_home, **as_ordinary_user()))  # and not that nothing runs
     assert "does not answer" in told
     assert " belong to " in told
     for folder in ("postgres", "postgres/data"):
-        assert stat.S_IMODE((used_home / folder).stat().st_mode) == 0o700
+        assert stat.S_IMODE((own_home / folder).stat().st_mode) == 0o700
 
 
 def test_it_works_as_an_ordinary_user(own_home):
@@ -187,12 +187,14 @@ def test_it_works_as_an_ordinary_user(own_home):
     assert embedded.bucket_access(own_home).s3_endpoint == endpoint
 
 
-def test_data_of_another_version_are_left_alone(used_home):
-    shutil.copytree(used_home.rename(used_home.with_name("before")), used_home)  # root's copy is root's own
-    written_by = used_home / "postgres" / "data" / "PG_VERSION"
+def test_data_of_another_version_are_left_alone(own_home):
+    embedded.database_url(own_home)
+    embedded.stop(own_home)
+    shutil.copytree(own_home.rename(own_home.with_name("before")), own_home)  # root's copy is root's own
+    written_by = own_home / "postgres" / "data" / "PG_VERSION"
     written_by.write_text("17\n")
     with pytest.raises(EmbeddedServiceError, match=r"(?s)did not start.*initialized by PostgreSQL version 17"):
-        embedded.database_url(used_home)
+        embedded.database_url(own_home)
 
 
 def client(access, **credentials):

@@ -55,30 +55,30 @@ def asking(partner, callers):
         yield answers
 
 
-def test_a_registration_that_a_killed_database_breaks_off_is_answered_as_not_done(used_home, bucket_environment):
-    own = {"TOOLKIT_HOME": str(used_home), "DATABASE_URL": embedded.database_url(used_home)}
+def test_a_registration_that_a_killed_database_breaks_off_is_answered_as_not_done(own_home, bucket_environment):
+    own = {"TOOLKIT_HOME": str(own_home), "DATABASE_URL": embedded.database_url(own_home)}
     environ = {**bucket_environment, **KEY, **own}
     with Database(environ["DATABASE_URL"]) as database:
         schema.upgrade(database, service_tables=True)
         with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
             with pytest.raises(DatabaseUnavailable), locked(database), asking(partner, 3) as answers:
                 wait_until(lambda: sessions_waiting(database) == 3)
-                os.kill(embedded.running(used_home)[0].process.pid, signal.SIGKILL)
+                os.kill(embedded.running(own_home)[0].process.pid, signal.SIGKILL)
             assert [is_away(answer) for answer in answers] == [True] * 3
-            embedded.database_url(used_home)
+            embedded.database_url(own_home)
             wait_until(lambda: partner.post("/clients", json=CLIENT).status_code == 200)
         addressed = "SELECT count(*), count(client_id) FROM clients LEFT JOIN addresses ON client_id = clients.id"
         assert rows(database, addressed) == [(1, 1)]
 
 
-def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_running_server(used_home):
-    environ = {**KEY, "TOOLKIT_HOME": str(used_home)}
+def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_running_server(own_home):
+    environ = {**KEY, "TOOLKIT_HOME": str(own_home)}
     application = Services(environ)
     add_sale(application.database, "VND-1")
     application.close()
-    bucket = embedded.bucket_access(used_home)
-    environ |= {"DATABASE_URL": embedded.database_url(used_home)}
-    embedded.stop(used_home)
+    bucket = embedded.bucket_access(own_home)
+    environ |= {"DATABASE_URL": embedded.database_url(own_home)}
+    embedded.stop(own_home)
     with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
 
         def upload():
@@ -92,20 +92,20 @@ def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_ru
         assert server.logged("away")["error"] == "DatabaseUnavailable"
         assert partner.get("/health").status_code == 200
         assert is_away(upload())
-        embedded.database_url(used_home)
+        embedded.database_url(own_home)
         wait_until(lambda: upload().status_code == 200)
         assert partner.get("/ready").status_code == 200
         assert server.logged("request", status=503, method="PUT")["reason"] == "DatabaseUnavailable"
 
-        os.kill(embedded.running(used_home)[1].process.pid, signal.SIGKILL)
+        os.kill(embedded.running(own_home)[1].process.pid, signal.SIGKILL)
         wait_until(lambda: is_away(upload()))
         assert partner.post("/clients", json=CLIENT).status_code == 200
         not_ready("ok", "unavailable")
-        embedded.stop(used_home)
+        embedded.stop(own_home)
         wait_until(lambda: is_away(partner.post("/clients", json=CLIENT)))
-        assert not any(embedded.running(used_home))
-        embedded.database_url(used_home)
-        assert embedded.bucket_access(used_home) == bucket
+        assert not any(embedded.running(own_home))
+        embedded.database_url(own_home)
+        assert embedded.bucket_access(own_home) == bucket
         wait_until(lambda: upload().status_code == 200)
 
 
