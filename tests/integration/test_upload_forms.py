@@ -167,52 +167,29 @@ def deny(bucket, action, resource=""):
     bucket._client.put_bucket_policy(Bucket=bucket.name, Policy=policy)
 
 
-def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gone(
-    object_gateway, database, embedded_environment, monkeypatch, run
-):
+def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gone(object_gateway, database):
     bucket = make_bucket(object_gateway)
-    environ = embedded_environment | {
-        "EVIDENCE_BUCKET": bucket.name,
-        "AWS_ENDPOINT_URL": object_gateway.s3_endpoint,
-        "AWS_ACCESS_KEY_ID": object_gateway.access_key_id,
-        "AWS_SECRET_ACCESS_KEY": object_gateway.secret_access_key,
-    }
-    del environ["AWS_SESSION_TOKEN"], environ["AWS_CREDENTIAL_EXPIRATION"]
-    for name in environ:
-        monkeypatch.setenv(name, environ[name])
-
-    def told(*command):
-        ran = run("-q", *command, ends=None, within=environ)
-        return ran.status, ran.out + ran.err
-
     add_sale(database)
     keys = [add_record(database)[1] for _ in range(12)]
     for key in keys:
         bucket._client.put_object(Bucket=bucket.name, Key=key, Body=pdf())
     deny(bucket, "s3:GetObject", "/*")
-    status, text = told("bucket", "sync")
-    assert status == 3
-    assert text.startswith("12 objects: 12 new")
-    assert "12 objects: not readable (the right s3:GetObject may be missing)" in text
-    assert told("evidence", "verify")[0] == 3
-    assert text.splitlines()[-1] in told("audit")[1]
-    # Asked for one by one, as a listing does not show them.
-    environ["EVIDENCE_PREFIX"] = "elsewhere/"
-    assert told("bucket", "sync") == (3, text.replace("12 objects: 12 new", "0 objects: 0 new"))
-    status, text = told("status")
-    assert status == 0  # nothing lies there that could be tried
-    del environ["EVIDENCE_PREFIX"]
-    status, text = told("status")
-    assert status == 3
-    assert "lack s3:GetObject. Without s3:ListBucket" in text
+    synced = sync_bucket(database, bucket)
+    assert (synced.appeared, synced.unreadable) == (12, tuple(sorted(keys)))
+    assert verify_contents(database, bucket).failures == {"DENIED": 12}
+    with pytest.raises(BucketError, match=r"lack s3:GetObject\. Without s3:ListBucket"):
+        bucket.check_reading()
+    bucket.area = Area(prefixes=("elsewhere/",))
+    assert sync_bucket(database, bucket).unreadable == synced.unreadable  # asked for one by one
+    bucket.check_reading()  # nothing lies there that could be tried
+    bucket.area = Area()
     deny(bucket, "s3:ListBucket")
-    status, text = told("bucket", "sync")
-    assert status == 1
-    assert "lack s3:ListBucket." in text
-    assert told("status")[0] == 3
+    with pytest.raises(BucketError, match=r"lack s3:ListBucket\.$"):
+        sync_bucket(database, bucket)
     assert rows(database, STILL_THERE) == [(12,)]
     bucket._client.delete_bucket_policy(Bucket=bucket.name)
-    assert told("bucket", "sync") == (0, "12 objects: 0 new, 0 overwritten, 0 vanished, 12 examined\n")
+    synced = sync_bucket(database, bucket)
+    assert (synced.vanished, synced.examined, synced.unreadable) == (0, 12, ())
 
 
 def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(
