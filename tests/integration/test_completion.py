@@ -17,10 +17,8 @@ from toolkit.database.connection import Lock, take
 from toolkit.errors import DatabaseError
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
-from toolkit.evidence.credentials import UploadLimits, request_manifest
 from toolkit.evidence.gate import sale_gate
 from toolkit.evidence.records import records_of, withdraw, withdrawals_at
-from toolkit.progress import Progress
 
 ISSUED = MONDAY - timedelta(hours=2)
 PEOPLE = {"reason": "sent twice", "withdrawn_by": "a", "approved_by": "b"}
@@ -212,7 +210,7 @@ def test_no_sale_is_completed_by_rows_that_an_audit_sets_aside(database, upload,
             ask()
 
 
-def test_a_record_without_a_key_has_no_file(database, bucket, sale, gate, complete, tmp_path):
+def test_a_record_without_a_key_has_no_file(database, sale, gate, complete):
     add_record(database, sale, "POV", requested_at=MONDAY)
     execute(
         database, "ALTER TABLE evidences ALTER object_key DROP NOT NULL", "UPDATE evidences SET object_key = NULL"
@@ -220,11 +218,6 @@ def test_a_record_without_a_key_has_no_file(database, bucket, sale, gate, comple
     refused = missing(complete())
     assert refused == [*reasons(gate()).items()]
     assert ("POV", Reason.NOT_UPLOADED) in refused
-    (manifest := tmp_path / "manifest.csv").write_text(
-        "saleId,fileName,fileFormat,type,evidenceType\nS-1,contract.pdf,audio/mpeg,audio/mpeg,POV\n"
-    )
-    database.account, limits, out = "night job", UploadLimits(900, 1_000_000), tmp_path / "credentials.jsonl"
-    assert request_manifest(database, bucket, manifest, out, limits, Progress()).issued == 1
 
 
 @pytest.fixture
