@@ -26,7 +26,7 @@ def main(scale):
 
         def load(_, home):
             environ = {**os.environ, "TOOLKIT_HOME": str(home)}
-            peaks.append(toolkit(["clients", "load", source, "--out", home / "out"], environ, ends=3).peak_mb)
+            peaks.append(toolkit(["clients", "load", source, "--out", home / "out"], environ, ends=3))
 
         with own_database() as (database, home):
             load(database, home)

@@ -9,7 +9,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import Sink
 
 from tests.benchmarks.made_sales import NOW, fill, lose_recordings, settle
-from tests.benchmarks.measuring import line, own_database, toolkit
+from tests.benchmarks.measuring import line, own_database, timed, toolkit
 from tests.support.audits import made_audit
 from tests.support.uploaded_sales import rows
 from tests.support.waiting import free_port
@@ -44,10 +44,11 @@ def main(scale):
         given = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(server.port), "SMTP_SECURITY": "none"}
         given |= {"NOTICE_FROM": "toolkit@example.com", "NOTICE_TO": "office@example.com"}
         given |= {"HOME": str(home), "PARTNERS": str(home / "partners.toml")}
-        run = toolkit(["partner", "notify"], {**os.environ, **{f"TOOLKIT_{name}": given[name] for name in given}})
+        environ = {**os.environ, **{f"TOOLKIT_{name}": given[name] for name in given}}
+        run = timed(lambda: toolkit(["partner", "notify"], environ))
         server.stop()
         [(told,)] = rows(database, "SELECT count(*) FROM audit.told_findings")
-        goals = f"{partners} mails, {run.peak_mb:.0f} MB (goals {60 * scale:g} s and 300 MB)"
+        goals = f"{partners} mails, {run.answer:.0f} MB (goals {60 * scale:g} s and 300 MB)"
         line(f"partner notify, {told:,} findings", run.seconds, told, goals)
         _ask_gates(home, partners)
 

@@ -44,17 +44,8 @@ def line(name, seconds, count, remark=""):
     print(f"{name:46}{seconds:>8.2f}{count / seconds:>12,.0f}  {remark}", flush=True)
 
 
-@dataclass(frozen=True)
-class Run:
-    """A finished command: its seconds from start to end, and the most memory it ever held."""
-
-    seconds: float
-    peak_mb: float
-
-
 def toolkit(args, environ, *, ends=0):
-    """Run ``toolkit`` with ``args``, which must end with the exit status ``ends``."""
-    started = time.perf_counter()
+    """Run ``toolkit`` with ``args``, which must end with the status ``ends``; the most megabytes it ever held."""
     command = [sys.executable, "-m", "toolkit", "-q", *map(str, args)]
     # Compiling some 1,300 modules anew each time would take longer than to load 100,000 rows.
     environ = {name: value for name, value in environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -63,9 +54,8 @@ def toolkit(args, environ, *, ends=0):
     while process.poll() is None:
         peak = max(peak, peak_mb(process.pid))
         time.sleep(_LOOK)
-    seconds = time.perf_counter() - started
     assert process.returncode == ends, process.stdout.read()
-    return Run(seconds, peak)
+    return peak
 
 
 def peak_mb(pid="self"):
