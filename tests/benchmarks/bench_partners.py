@@ -20,21 +20,14 @@ from toolkit.kit.connection import Kit
 _GATES = 200
 _SALES = 100_000
 _PARTNERS = 200
-_OF_PARTNERS = """
-    UPDATE {} SET partner = 'partner ' || (split_part({}, '-', 2)::int % {})
-"""
 
 
 def main(scale):
     """Print what the command took."""
     with own_database() as (database, home):
         partners = max(2, round(_PARTNERS * scale))
-        fill(database, max(100, round(_SALES * scale)))
+        fill(database, max(100, round(_SALES * scale)), partners)
         lose_recordings(database)
-        with database.transaction() as connection:
-            connection.execute(sa.text("SET LOCAL session_replication_role = replica"))
-            for table, column in (("sales", "id"), ("audit.sale_observations", "sale_id")):
-                connection.execute(sa.text(_OF_PARTNERS.format(table, column, partners)))
         made_audit(database.at(lambda: NOW), home)
         settle(database)
         addresses = "".join(f'[partner."partner {i}"]\nmail = ["p{i}@example.com"]\n' for i in range(partners))

@@ -32,12 +32,11 @@ def main():
 
     async def register(request):
         body = await request.json()
-        client_id, address_id, now = new_id(), new_id(), datetime.now(UTC)
-        names = ("cpf", "numberOnDealership", "enrollment", "firstName", "lastName")
-        client = {"id": client_id, "created_at": now, "birthdate": date(1980, 2, 1)}
-        client |= {RULES[name].column: body[name] for name in names}
+        client_id, address_id = new_id(), new_id()
         address = {"id": address_id, "client_id": client_id}
-        address |= {RULES[f"address.{name}"].column: value for name, value in body["address"].items()}
+        address |= {RULES[f"address.{name}"].column: value for name, value in body.pop("address").items()}
+        client = {RULES[name].column: value for name, value in body.items()}
+        client |= {"id": client_id, "created_at": datetime.now(UTC), "birthdate": date(1980, 2, 1)}
         await anyio.to_thread.run_sync(insert, (clients, client), (addresses, address), limiter=limiter)
         return JSONResponse({"message": "", "clientId": str(client_id), "addressId": str(address_id)})
 

@@ -17,7 +17,7 @@ def statements(name):
 _SQL = statements("made_sales.sql")
 
 
-def fill(database, sales):
+def fill(database, sales, partners=20):
     """Made-up sales: all groups and types, files of the right kind and some that are not, some unexamined.
 
     The events of the custody log come with them, without triggers; tables get their indexes when they are full.
@@ -28,7 +28,7 @@ def fill(database, sales):
         made.execute(_SQL["emptied"].encode())  # no log is written for what a new file of a table gets
         indexes = made.execute(_SQL["indexes"].encode()).fetchall()
         made.execute("; ".join(f"DROP INDEX {name}" for name, _ in indexes).encode())
-        made.execute(_SQL["sales"].replace(":sales", str(sales)).encode())
+        made.execute(_SQL["sales"].replace(":sales", str(sales)).replace(":partners", str(partners)).encode())
         made.execute("; ".join(f"{definition}" for _, definition in indexes).encode())
     settle(database)
 

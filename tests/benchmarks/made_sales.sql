@@ -22,7 +22,7 @@ SELECT md5(i::text)::uuid, lpad(i::text, 11, '0'), '1', '1', 'Ana', 'Souza', '19
 FROM generate_series(1, :sales) AS i;
 INSERT INTO sales (id, client_id, utility_group, is_client_financial_responsible, partner, created_at,
                    completed_at)
-SELECT 'S-' || i, md5(i::text)::uuid, (ARRAY['A', 'B', 'C', 'D'])[1 + i % 4], i % 4 <> 0, 'partner ' || i % 20,
+SELECT 'S-' || i, md5(i::text)::uuid, (ARRAY['A', 'B', 'C', 'D'])[1 + i % 4], i % 4 <> 0, 'partner ' || i % :partners,
        timestamptz '2026-11-20' - i % 200 * interval '1 day',
        CASE WHEN i % 5 = 0 THEN timestamptz '2026-11-20' END
 FROM generate_series(1, :sales) AS i;
