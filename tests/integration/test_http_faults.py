@@ -21,7 +21,7 @@ from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.database import schema
 from toolkit.database.connection import Database
-from toolkit.errors import DatabaseUnavailable
+from toolkit.errors import DatabaseError, DatabaseUnavailable
 from toolkit.http import app, logs
 from toolkit.kit.services import Services
 
@@ -233,13 +233,8 @@ def test_a_fault_is_a_500_that_tells_nothing(environ, monkeypatch):
     assert "Traceback" not in logged
 
 
-def test_the_log_says_why_a_sale_whose_id_stands_twice_is_a_fault(environ, database):
-    add_sale(database, "V-1")
-    twice = "ALTER TABLE sales DROP CONSTRAINT sales_pkey CASCADE", "INSERT INTO sales SELECT * FROM sales"
-    execute(database, *twice)
-    with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
-        fault = partner.get("/sales/V-1/evidences").headers["x-request-id"]
-        assert server.logged("fault", requestId=fault)["message"].startswith("The sale is set aside")
+def test_the_log_says_why_an_error_of_the_toolkit_is_a_fault():
+    assert logs.fault(DatabaseError("The sale is set aside"))["message"] == "The sale is set aside"
 
 
 def test_a_port_that_is_taken_is_named(run, environ):
