@@ -206,8 +206,9 @@ def test_a_file_that_goes_between_listing_and_reading_is_never_taken_for_verifie
 
 
 @pytest.mark.usefixtures("uploaded")
-def test_a_bucket_that_goes_in_the_middle_of_an_audit_is_no_verdict(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(Bucket, "read", Mock(side_effect=BucketUnavailable("The bucket does not answer.")))
+@pytest.mark.parametrize("reading", ["read", "download"])
+def test_a_bucket_that_goes_in_the_middle_of_an_audit_is_no_verdict(reading, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(Bucket, reading, Mock(side_effect=BucketUnavailable("The bucket does not answer.")))
     said = run("--quiet", "report", "--out", tmp_path / "none", ends=1)
     assert "The bucket does not answer." in said.err
     assert not (tmp_path / "none").exists()
