@@ -3,6 +3,7 @@
 import base64
 import json
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -70,6 +71,11 @@ def test_a_passing_fault_is_tried_again(document, fault):
         post_file(server.url, form(), document)
     assert len(server.requests) == 3
     assert server.requests[2].parts[-1][2] == document.read_bytes()
+
+
+def test_a_file_that_is_longer_than_it_was_is_not_sent_as_a_whole_one():
+    with scripted(TAKEN) as server, pytest.raises(UnreadableFile, match="changed while it was sent"):
+        post_file(server.url, form(), Path("/dev/zero"))
 
 
 def test_trying_again_ends_when_the_credentials_run_out(document, monkeypatch):

@@ -321,6 +321,12 @@ def test_a_killed_upload_goes_on_where_it_was(bucket, folder, tmp_path):
     assert upload_files(credentials, folder).skipped == 150
 
 
+def test_a_credentials_file_is_used_by_one_upload_at_a_time(folder, tmp_path):
+    credentials = write_credentials(tmp_path / "c.jsonl", [])
+    with upload.journal(credentials), pytest.raises(InvalidInput, match="is under way"):
+        upload_files(credentials, folder)
+
+
 AMAZON = {"EVIDENCE_BUCKET": "sales"}
 OWN = AMAZON | {"AWS_ENDPOINT_URL": "https://s3.example:8443"}
 
