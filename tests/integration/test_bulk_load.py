@@ -116,9 +116,14 @@ def test_an_error_of_any_program_is_no_name(load, error, tmp_path):
         ({"firstName": "Jo?o"}, "MISREAD"),
         ({"address__city": "S\ufffdo Paulo"}, "MISREAD"),
         ({"address__addressNumber": "2026-05-03"}, "NUMBER_IS_DATE"),
+        ({"phoneNumber": "20987654321"}, "AREA_CODE_UNKNOWN"),
+        ({"address__zipCode": "78900-000"}, "CEP_UNASSIGNED"),
+        ({"address__zipCode": "78999999"}, "CEP_UNASSIGNED"),
+        ({"birthdate": "2026-03-03"}, "BIRTHDATE_IN_FUTURE"),
+        ({"birthdate": "1906-03-01"}, "BIRTHDATE_TOO_OLD"),
     ],
 )
-def test_what_another_program_spoiled_is_doubtful(load, cell, doubt, tmp_path):
+def test_what_is_valid_and_odd_is_doubtful(load, cell, doubt, tmp_path):
     assert load(write_csv(tmp_path / "a.csv", [client(1, **cell)])).warnings == {doubt: 1}
 
 
