@@ -1,75 +1,25 @@
-"""Listings, inventories and upload forms, whatever the keys, the names and the order of events."""
+"""Listings and upload forms, whatever the keys and the names."""
 
 import base64
 import hashlib
 import hmac
 import json
-import tempfile
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from random import Random
 from zoneinfo import ZoneInfo
 
 import pytest
 from botocore.credentials import ReadOnlyCredentials
-from hypothesis import HealthCheck, Phase, assume, example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import SettableClock, fresh_database
-from tests.support.buckets import FIRST, MemoryBucket, row_of, write_inventory
+from tests.support.buckets import MemoryBucket
 from tests.support.request_bodies import UPLOAD
-from tests.support.uploaded_sales import rows
-from toolkit.audit.inventory import find_inventory
-from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import list_objects
-from toolkit.bucket.file_store import FolderStore
 from toolkit.bucket.sessions import signed_fields
 from toolkit.contract.evidence import EvidenceRequest
 from toolkit.contract.fields import parse
 from toolkit.errors import InvalidFields
-
-KEYS = ("notes/a.txt", "notes/b ç.txt", 'notes/c,".txt')
-CONTENTS = (b"one", b"another", None)
-
-_change = st.tuples(st.sampled_from(KEYS), st.sampled_from(CONTENTS))
-"""A key and its new content, ``None`` to delete it."""
-
-
-@settings(
-    max_examples=4,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(nights=st.lists(st.lists(_change, max_size=6), min_size=2, max_size=4))
-def test_an_inventory_and_a_listing_give_the_same_observations(server, nights):
-    with ExitStack() as stack:
-        memory, clock = MemoryBucket(), SettableClock(FIRST)
-        one, two = (stack.enter_context(fresh_database(server, clock=clock)) for _ in range(2))
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        for night in nights:
-            for key, content in night:
-                clock.now += timedelta(seconds=1)
-                if content is None:
-                    memory.delete(key)
-                else:
-                    memory.put(key, content, clock.now)
-            clock.now += timedelta(seconds=1)
-            sync_bucket(one, memory)
-            listed = [row_of(seen) for page in list_objects(memory, [""]) for seen in page]
-            write_inventory(folder, memory.name, listed, clock.now)
-            inventory = find_inventory(FolderStore(folder, "delivered"), folder)
-            sync_bucket(two, memory, inventory=inventory, confirmed=True)
-            assert _history(one) == _history(two)
-
-
-def _history(database):
-    return rows(
-        database,
-        "SELECT key, size, etag, last_modified, seen_at, gone_at, gone_how FROM audit.object_observations "
-        "ORDER BY key, seen_at",
-    )
 
 
 @settings(max_examples=25)
