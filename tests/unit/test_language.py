@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 from datetime import date
 from itertools import count
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import openpyxl
@@ -28,8 +27,7 @@ from toolkit.kit.spoken import _, counted, format_error, set_language
 from toolkit.language import language
 from toolkit.message import Message, listed
 from toolkit.reports import FORMATS, write_report
-from toolkit.reports.notices import headline
-from toolkit.reports.report import Report, worded_detail
+from toolkit.reports.report import Report
 
 PORTUGUESE = language("pt-BR")
 DAY = date(2026, 11, 20)
@@ -62,37 +60,13 @@ def test_a_translation_has_the_values_and_codes_of_its_message():
             assert set(named.findall(text)) in [set(named.findall(key)) for key in keys], message
 
 
-def test_days_and_plurals_are_those_of_the_language():
-    assert PORTUGUESE.day(DAY) == "20/11/2026"
-    told = [Told("a", "KYC"), Told("b", group="E"), Told("c", "KYC"), Told("d", group="E")]
-    assert headline(Report(result_of(told[:2]), language=PORTUGUESE)) == "1 de 2 vendas está em conflito"
-    assert headline(Report(result_of(told), language=PORTUGUESE)) == "2 de 4 vendas estão em conflito"
-
-
-@pytest.mark.parametrize(
-    ("detail", "english", "portuguese"),
-    [
-        (
-            "written at 2026-11-20T21:00:00+00:00, credentials ran out at 2026-11-01T02:00:00+00:00",
-            "written at 20 Nov 2026, 18:00 (UTC-03:00), credentials ran out at 31 Oct 2026, 23:00 (UTC-03:00)",
-            "gravado em 20/11/2026, 18:00 (UTC-03:00), credenciais vencidas em 31/10/2026, 23:00 (UTC-03:00)",
-        ),
-        ("requested for Sul", "requested for Sul", "solicitado para Sul"),
-        ("3,100 objects", "3,100 objects", "3.100 objetos"),
-    ],
-)
-def test_the_detail_of_a_file_is_told_as_people_say_it(detail, english, portuguese):
-    zone = ZoneInfo("America/Sao_Paulo")
-    for spoken, told in ((language("en"), english), (PORTUGUESE, portuguese)):
-        assert worded_detail(detail, spoken, zone) == told
-
-
 def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_path):
-    reused = file_finding(IntegrityProblem.CONTENT_REUSED, ("a/b",), (), ("S-1",), "SHA-256 of the content 01")
+    times = "written at 2026-11-20T21:00:00+00:00, credentials ran out at 2026-11-01T02:00:00+00:00"
+    late = file_finding(IntegrityProblem.WRITTEN_LATE, ("a/b",), (), ("S-1",), times)
     result = result_of(
         [Told("S-1", "POV! DC~"), Told("S-2", "KYC POV")],
         given_source=replace(source(), database="embedded PostgreSQL"),
-        file_findings=[reused],
+        file_findings=[late],
     )
     write_report(Report(result, formats=[*FORMATS], language=PORTUGUESE), tmp_path / "pt")
     write_report(Report(result, formats=["csv", "json"]), tmp_path / "en")
@@ -100,7 +74,8 @@ def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_pa
         assert (tmp_path / "pt" / name).read_bytes() == (tmp_path / "en" / name).read_bytes()
     page = (tmp_path / "pt" / "missing-evidence.html").read_text(encoding="utf-8")
     assert '<html lang="pt-BR">' in page
-    for told in ("DOC_<wbr>CONTRATANTE", "PostgreSQL embutido", "SHA-256 do conteúdo 01"):
+    times = "gravado em 20/11/2026, 18:00 (UTC-03:00), credenciais vencidas em 31/10/2026, 23:00 (UTC-03:00)"
+    for told in ("DOC_<wbr>CONTRATANTE", "PostgreSQL embutido", times):
         assert told in page
     pages = PdfReader(tmp_path / "pt" / "missing-evidence.pdf").pages
     assert f"página 1 de {len(pages)}" in pages[0].extract_text()
@@ -133,6 +108,7 @@ def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_
     assert (days.text[-11:], f'data-value="{DAY.toordinal()}"' in days.html) == ("20 Nov 2026", True)
     set_language({"TOOLKIT_LANGUAGE": "pt-BR"})
     assert [counted(each, "sale") for each in (1, 1200)] == ["1 venda", "1.200 vendas"]
+    assert table("Waivers", ["end"], [(DAY,)]).text.endswith("20/11/2026")
     erased = figures("Erased", {"clients": 1, "sales": 2, "objects": 1, "kept": 2})
     assert erased.text == "Eliminado: 1 cliente, 2 vendas, 1 objeto, 2 mantidas"
     set_language({"TOOLKIT_LANGUAGE": "xx"})
