@@ -89,7 +89,6 @@ def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path):
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 FIRST = '<row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c></row>'
-BLANKS = b" " * 1_000_000
 
 
 def rows_of(path):
@@ -117,19 +116,10 @@ def book(path, rows, strings=()):
     return path
 
 
-FAR = '<row r="1048576">' + cell('r="XFD1048576"') + "</row>"
-FAR_APART = {
-    "the last corner": [FIRST, FAR],
-    "a row that no sheet has": [FIRST, '<row r="4294967295">' + cell('r="B4294967295"') + "</row>"],
-    "cells without a place": [FIRST, '<row r="1048576">' + "<c/>" * 16_000 + cell() + "</row>"],
-    "far behind blanks": [FIRST, *[BLANKS] * 65, FAR],
-}
-
-
-@pytest.mark.parametrize("rows", FAR_APART.values(), ids=FAR_APART)
-def test_cells_far_apart_end_in_a_sentence(rows, tmp_path):
+def test_cells_far_apart_end_in_a_sentence(tmp_path):
+    far = '<row r="1048576">' + cell('r="XFD1048576"') + "</row>"
     with pytest.raises(UnreadableFile, match=r"far\.xlsx: takes more than 3 GiB of memory .* lie too far apart"):
-        rows_of(book(tmp_path / "far.xlsx", rows))
+        rows_of(book(tmp_path / "far.xlsx", [FIRST, far]))
 
 
 SHARING = '<row r="{0}"><c r="A{0}" t="s"><v>0</v></c></row>'
@@ -138,7 +128,7 @@ SHARING = '<row r="{0}"><c r="A{0}" t="s"><v>0</v></c></row>'
 @pytest.mark.parametrize(
     ("rows", "strings"),
     [
-        ([FIRST, *[BLANKS] * 300], []),
+        ([FIRST, *[b" " * 1_000_000] * 300], []),
         ([FIRST], [b"<si><t>x</t></si>" * 50_000] * 100),
         ([FIRST, *map(SHARING.format, range(2, 2_000))], [b"<si><t>", b"y" * 1_000_000, b"</t></si>"]),
     ],
