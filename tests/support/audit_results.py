@@ -103,14 +103,14 @@ def source(*, embedded=(), synced=True):
     )
 
 
-def result_of(told, *, given_source=None, file_findings=(), evidence=None):
-    """Return an audit of these sales, some of which have this ``evidence``, as it is read from its folder."""
+def result_of(told, **given):
+    """Return an audit of these sales as it is read from its folder."""
     with TemporaryDirectory() as folder:
-        return read_audited(folder_of(Path(folder), told, given_source, file_findings, evidence))
+        return read_audited(folder_of(Path(folder), told, **given))
 
 
-def folder_of(place, told, given_source=None, file_findings=(), evidence=None):
-    """Write the folder of an audit of these sales."""
+def folder_of(place, told, *, given_source=None, file_findings=(), evidence=None):
+    """Write the folder of an audit of these sales, some of which have this ``evidence``."""
     partners = {each.sale_id: each.partner for each in told}
     known = {each.sale_id: evidence_of(each) for each in told} | dict(evidence or {})
     records = [

@@ -15,20 +15,21 @@ FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass
 class MemoryBucket:
-    """Each object is written a second after the one before, or when a test says so."""
+    """Each object is written a second after the one before."""
 
     area = Area()
     name: str = "memory"
     address: str = "memory"
     page_size: int = 1000
     contents: dict[str, bytes] = field(default_factory=dict)
-    _written: dict[str, datetime] = field(default_factory=dict)
+    _seen: dict[str, ObjectSeen] = field(default_factory=dict)
     _writes: int = 0
 
-    def put(self, key, content, written=None):
+    def put(self, key, content):
         self._writes += 1
         self.contents[key] = content
-        self._written[key] = written or FIRST + timedelta(seconds=self._writes)
+        etag = md5(content, usedforsecurity=False).hexdigest()
+        self._seen[key] = ObjectSeen(key, len(content), etag, FIRST + timedelta(seconds=self._writes))
 
     def delete(self, key):
         self.contents.pop(key, None)
@@ -38,23 +39,18 @@ class MemoryBucket:
         if level:
             below = [(key, *key.removeprefix(prefix).partition("/")) for key in keys]
             folders = {f"{prefix}{name}/" for _, name, slash, _ in below if slash}
-            return Page([self._seen(key) for key, _, slash, _ in below if not slash], None, sorted(folders))
+            return Page([self._seen[key] for key, _, slash, _ in below if not slash], None, sorted(folders))
         found = keys[: self.page_size]
-        return Page([*map(self._seen, found)], found[-1] if found != keys else None)
+        return Page([self._seen[key] for key in found], found[-1] if found != keys else None)
 
     def head(self, key):
-        return self._seen(key) if key in self.contents else None
+        return self._seen[key] if key in self.contents else None
 
     def keeps_versions(self):
         return False
 
     def read(self, key, length):
         return self.contents[key][:length]
-
-    def _seen(self, key):
-        content = self.contents[key]
-        etag = md5(content, usedforsecurity=False).hexdigest()
-        return ObjectSeen(key, len(content), etag, self._written[key])
 
 
 _COLUMNS = {

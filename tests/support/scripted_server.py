@@ -3,8 +3,8 @@
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email import message_from_bytes
 from email.message import Message
-from email.parser import BytesParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
@@ -31,14 +31,11 @@ class Request:
     def parts(self):
         """The parts of a multipart body: name, file name, content."""
         head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
-        document = BytesParser().parsebytes(head + self.body)
+        parts = message_from_bytes(head + self.body).get_payload()
+        names = [part.get_param("name", header="content-disposition") for part in parts]
         return [
-            (
-                str(part.get_param("name", header="content-disposition")),
-                part.get_filename(),
-                part.get_payload(decode=True),
-            )
-            for part in document.get_payload()
+            (name, part.get_filename(), part.get_payload(decode=True))
+            for name, part in zip(names, parts, strict=True)
         ]
 
 
