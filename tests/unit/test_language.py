@@ -18,14 +18,13 @@ from toolkit.contract.contents import IntegrityProblem
 from toolkit.contract.fields import parse
 from toolkit.contract.findings import file_finding
 from toolkit.contract.resources import Address
-from toolkit.contract.waivers import read_waiver
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, UnreadableFile
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk
 from toolkit.kit.shown import figures, table
 from toolkit.kit.spoken import _, counted, format_error, set_language
 from toolkit.language import language
-from toolkit.message import Message, listed
+from toolkit.message import Message
 from toolkit.reports import FORMATS, write_report
 from toolkit.reports.report import Report
 
@@ -89,6 +88,9 @@ def test_a_sentence_is_told_with_its_values_in_the_form_of_the_language():
     assert PORTUGUESE.tell(more) == "... e mais 1.200; --json lista tudo"
     for unknown in ("a.csv: 1,200 rows: none of this is known", ""):
         assert PORTUGUESE.tell(unknown) == unknown
+    with pytest.raises(InvalidFields) as refused:
+        parse(Address, {"neighborhood": "X" * 300})
+    assert "neighborhood: Deve ter no máximo 255 caracteres; " in PORTUGUESE.tell(refused.value.args[0])
 
 
 @pytest.mark.parametrize(
@@ -113,21 +115,6 @@ def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_
     assert erased.text == "Eliminado: 1 cliente, 2 vendas, 1 objeto, 2 mantidas"
     set_language({"TOOLKIT_LANGUAGE": "xx"})
     assert _(Message("{}: the file is empty.", "a.xlsx")) == "a.xlsx: the file is empty."
-
-
-def test_each_part_of_a_composed_sentence_is_translated():
-    found = Message("Found on line {}: {}", 1, "Doc")
-    lacking = Message(
-        "{}: no heading for {}. {}. The fields are {}; rename the headings.", "a.csv", "cpf", found, "cpf"
-    )
-    assert PORTUGUESE.tell(lacking) == (
-        "a.csv: falta o cabeçalho de cpf. Na linha 1 há: Doc. Os campos são cpf; renomeie os cabeçalhos."
-    )
-    _, wrong = read_waiver({"code": "MISSIN_POV", "reason": "r", "approvedBy": "b", "end": "2099-1-1"}, today=DAY)
-    assert PORTUGUESE.tell(listed(wrong)).startswith("owner é obrigatório; MISSIN_POV não é o código de um achado")
-    with pytest.raises(InvalidFields) as refused:
-        parse(Address, {"neighborhood": "X" * 300})
-    assert "neighborhood: Deve ter no máximo 255 caracteres; " in PORTUGUESE.tell(refused.value.args[0])
 
 
 def test_reasons_of_rejected_rows_are_in_the_language_of_the_workbook_and_not_of_the_table(tmp_path):
