@@ -36,39 +36,28 @@ MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
-class Stored:
-    """An object that lies in the bucket, or lay there before."""
-
-    size: int
-    kind: FileKind | None
-    damaged: bool
-    coverage: Coverage = Coverage.FIRST_BYTES
-    gone: bool = False
-
-
-@dataclass(frozen=True)
 class Record:
-    """An evidence record, its type perhaps one that the contract does not know."""
+    """An evidence record, its type perhaps one that the contract does not know, and the object of its key."""
 
     evidence_type: str
     expires_in: timedelta | None
-    stored: Stored | None
-    withdrawn: bool = False
-
-    @property
-    def there(self):
-        return self.stored is not None and not self.stored.gone
+    withdrawn: bool
+    lies: bool | None
+    """Whether the object lies in the bucket; ``False`` where it lay there before."""
+    size: int
+    kind: FileKind | None
+    damaged: bool
+    coverage: Coverage
 
     @property
     def evidence(self):
-        seen = self.stored or Stored(0, None, False)
         state = evidence_state(
             self.evidence_type,
-            size=seen.size if self.there else None,
-            kind=seen.kind,
-            damaged=seen.damaged,
+            size=self.size if self.lies else None,
+            kind=self.kind,
+            damaged=self.damaged,
             expired=None if self.expires_in is None else self.expires_in <= timedelta(0),
-            vanished=seen.gone,
+            vanished=self.lies is False,
             withdrawn=self.withdrawn,
         )
         return Evidence(self.evidence_type, state)
@@ -78,21 +67,18 @@ class Record:
         return self.evidence.known and self.evidence.state is EvidenceState.COUNTED
 
 
-stored = st.builds(
-    Stored,
-    size=st.sampled_from([0, 1, 5000]),
-    kind=st.sampled_from([None, *FileKind]),
-    damaged=st.sampled_from([False, False, False, True]),
-    coverage=st.sampled_from(Coverage),
-    gone=st.sampled_from([False, False, False, True]),
-)
-good = st.sampled_from([Stored(5000, kind, False) for kind in (None, FileKind.PDF, FileKind.AUDIO)])
 records = st.builds(
     Record,
-    evidence_type=st.sampled_from([*EvidenceType, *EvidenceType, EvidenceType.KYC, "SELFIE", "kyc"]),
+    evidence_type=st.sampled_from(
+        [*EvidenceType, *EvidenceType, EvidenceType.KYC, EvidenceType.KYC, "SELFIE", "kyc"]
+    ),
     expires_in=st.sampled_from([-MOMENT, timedelta(0), MOMENT, timedelta(days=1), None]),
-    stored=st.one_of(st.none(), good, stored),
     withdrawn=st.sampled_from([False, False, False, True]),
+    lies=st.sampled_from([None, None, True, True, True, True, True, False]),
+    size=st.sampled_from([5000, 5000, 5000, 5000, 1, 0]),
+    kind=st.sampled_from([None, None, None, None, FileKind.PDF, FileKind.AUDIO, *FileKind]),
+    damaged=st.sampled_from([False, False, False, False, False, False, True]),
+    coverage=st.sampled_from(Coverage),
 )
 sales = st.builds(
     Sale,
@@ -113,19 +99,19 @@ def inputs(found):
         rows["sales"].append(asdict(sale) | of | times)
         for place, record in enumerate(of_sale):
             observation = number * 100 + place
-            lies = {"object": observation if record.there else None}
+            lies = {"object": observation if record.lies else None}
             times = {
                 "requested_at": AS_OF - timedelta(days=place),
                 "expires_at": None if record.expires_in is None else AS_OF + record.expires_in,
                 "withdrawn_at": AS_OF if record.withdrawn else None,
             }
             own = {"record": observation, "evidence_id": str(UUID(int=observation))}
-            gone = {"vanished": record.stored is not None and record.stored.gone}
+            gone = {"vanished": record.lies is False}
             rows["records"].append(asdict(record) | of | own | lies | gone | times)
-            if record.there:
-                times = {"seen_at": AS_OF, "checked_at": AS_OF if record.stored.kind else None}
-                fault = {"fault": "DAMAGED" if record.stored.damaged else None}
-                rows["objects"].append(asdict(record.stored) | lies | fault | times)
+            if record.lies:
+                times = {"seen_at": AS_OF, "checked_at": AS_OF if record.kind else None}
+                fault = {"fault": "DAMAGED" if record.damaged else None}
+                rows["objects"].append(asdict(record) | lies | fault | times)
     return {name: pa.Table.from_pylist(rows[name], schema.to_pyarrow()) for name, schema in GIVEN.items()}
 
 
@@ -163,7 +149,7 @@ def check(engine, found):
     for number, (sale, of_sale) in enumerate(found):
         verdict = evaluate(sale, [record.evidence for record in of_sale])
         counted = {record.evidence_type for record in of_sale if record.counts}
-        files = [record.stored for record in of_sale if record.counts and record.stored]
+        files = [record for record in of_sale if record.counts]
         standing = [place for place, each in enumerate(of_sale) if each.evidence.known and not each.withdrawn]
         pieces += [(f"s{number}", piece.evidence_type, piece.reason) for piece in verdict.missing]
         expected = {
