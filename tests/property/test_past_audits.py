@@ -53,10 +53,10 @@ class World:
     late: Iterator[int] = field(default_factory=lambda: count(10))
     """The numbers of their records."""
 
-    def change(self, *statements):
+    def change(self, *statements, **bound):
         with self.database.transaction() as connection:
             for statement in statements:
-                connection.execute(statement)
+                connection.execute(statement, bound)
 
     def sale(self, number, group, completed, partner=None):
         values = {
@@ -107,16 +107,11 @@ class World:
         with suppress(EvidenceNotFound, WithdrawalRefused):  # it is not there, or was withdrawn before
             withdraw(self.database, _id(number), **people)
 
-    def looked_at(self, statement, number, **values):
-        with self.database.transaction() as connection:
-            bound = {"key": _key(number), "now": stamp(connection), **values}
-            connection.execute(sa.text(statement), bound)
-
     def verified(self, number, problem):
-        self.looked_at(_VERIFIED, number, problem=problem)
+        self.change(_VERIFIED, key=_key(number), now=self.database.run(stamp), problem=problem)
 
     def unreadable(self, number):
-        self.looked_at(_UNREADABLE, number)
+        self.change(_UNREADABLE, key=_key(number), now=self.database.run(stamp))
 
     def waived(self, number, days):
         today = self.database.clock.now.date()
@@ -182,15 +177,15 @@ def _key(number):
 
 
 _HELD = "FROM audit.object_observations AS seen WHERE gone_at IS NULL AND key = :key"
-_VERIFIED = f"""
+_VERIFIED = sa.text(f"""
     INSERT INTO audit.content_checks (observation_id, kind, problem, sha256, checked_at)
     SELECT id, 'pdf', :problem, 'abc', :now {_HELD}
-"""
-_UNREADABLE = f"""
+""")
+_UNREADABLE = sa.text(f"""
     INSERT INTO audit.verification_failures (observation_id, reason, failed_at)
     SELECT id, 'denied', :now {_HELD}
       AND NOT EXISTS (SELECT FROM audit.verification_failures WHERE observation_id = seen.id)
-"""
+""")
 
 number = st.integers(0, 3)
 partner = st.sampled_from([None, "Norte", "Sul"])
