@@ -174,15 +174,12 @@ def check(engine, found):
     assert sorted(told) == sorted(pieces)
 
 
-on_each_engine = settings(
+@settings(
     max_examples=6,  # of 30 to 60 sales each; compiling the expressions takes most of the time
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would compile them for minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-
-
-@on_each_engine
 @given(found=cases)
 def test_the_expressions_give_the_verdict_of_the_rules_also_of_others(engine, found):
     """Group A keeps the rule of the contract, which is that of every group."""
