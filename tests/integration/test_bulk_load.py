@@ -18,6 +18,7 @@ from toolkit.database.tables import addresses, clients
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.intake.clients import load_clients
 from toolkit.intake.registration import Likeness, client_quality, register_client
+from toolkit.language import language
 
 
 def registered(database):
@@ -85,9 +86,11 @@ def test_rows_that_the_service_refuses_are_tried_again_by_the_next_load(database
 
 def test_the_workbook_of_rejected_rows_puts_the_reasons_first_and_marks_the_wrong_cells(load, tmp_path):
     wrong = [client(2, cpf="11111111111"), client(3, cpf="2", address__zipCode="123")]
-    result = load(write_csv(tmp_path / "a.csv", wrong))
-    sheet = openpyxl.load_workbook(result.rejected_files[1])["rejected"]
+    table, workbook = load(write_csv(tmp_path / "a.csv", wrong), language=language("pt-BR")).rejected_files
+    sheet = openpyxl.load_workbook(workbook)["rejected"]
     headings, *rows = sheet.iter_rows()
+    assert rows[0][0].value == "cpf: Deve ser um CPF válido: os dígitos verificadores não conferem"
+    assert read_csv(table)[0]["errors"] == "cpf: Must be a valid CPF: the check digits do not fit"  # for programs
     assert [cell.value for cell in headings][:4] == ["errors", "line", "externalId", "cpf"]
     marked = [[headings[cell.column - 1].value for cell in row if cell.fill.fill_type == "solid"] for row in rows]
     assert marked == [["cpf"], ["cpf", "address.zipCode"]]

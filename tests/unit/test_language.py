@@ -5,9 +5,6 @@ from dataclasses import replace
 from datetime import date
 from itertools import count
 
-import numpy as np
-import openpyxl
-import pyarrow as pa
 import pytest
 from babel.messages.pofile import read_po
 from pypdf import PdfReader
@@ -18,9 +15,7 @@ from toolkit.contract.contents import IntegrityProblem
 from toolkit.contract.fields import parse
 from toolkit.contract.findings import file_finding
 from toolkit.contract.resources import Address
-from toolkit.errors import InvalidField, InvalidFields, InvalidInput, UnreadableFile
-from toolkit.intake.results import Outputs
-from toolkit.intake.sources import Chunk
+from toolkit.errors import InvalidFields, InvalidInput, UnreadableFile
 from toolkit.kit.shown import figures, table
 from toolkit.kit.spoken import _, counted, format_error, set_language
 from toolkit.language import language
@@ -115,18 +110,3 @@ def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_
     assert erased.text == "Eliminado: 1 cliente, 2 vendas, 1 objeto, 2 mantidas"
     set_language({"TOOLKIT_LANGUAGE": "xx"})
     assert _(Message("{}: the file is empty.", "a.xlsx")) == "a.xlsx: the file is empty."
-
-
-def test_reasons_of_rejected_rows_are_in_the_language_of_the_workbook_and_not_of_the_table(tmp_path):
-    there = Message("Breaks a rule of the service ({})", "no_bob")
-    missing = [InvalidField("cpf", "Must not be empty"), InvalidField("birthdate", "Required")]
-    with Outputs(tmp_path, "a.csv", ";", ["CPF"], {"cpf": 0}, PORTUGUESE) as outputs:
-        outputs.reject(
-            Chunk([pa.array(["", "1"])], np.array([2, 3])), {2: missing, 3: [InvalidField("row", there)]}
-        )
-        outputs.complete()
-        table, workbook = outputs.publish()[0]
-    assert [line.rpartition(";")[2] for line in table.read_text("utf-8").splitlines()[2:]] == [f"row: {there}"]
-    (sheet,) = openpyxl.load_workbook(workbook).worksheets
-    told = ["CPF: Não pode ficar vazio; birthdate: Obrigatório", "row: Contraria uma regra do serviço (no_bob)"]
-    assert [cell.value for cell in sheet["A"]] == ["errors", *told]
