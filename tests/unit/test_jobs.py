@@ -10,10 +10,8 @@ import subprocess
 import time
 import tomllib
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -61,17 +59,15 @@ def certificate(tmp_path_factory):
     return made_certificate(tmp_path_factory.mktemp("tls"))
 
 
-@dataclass
 class Mailbox:
-    """The mails that a mail server accepted."""
+    """The mails that a mail server accepted, and the other end of the connection of each."""
 
-    mails: list[Any] = field(default_factory=list)
-    peers: list[Any] = field(default_factory=list)
-    """The other end of the connection of each."""
-    logins: list[tuple[bytes, bytes]] = field(default_factory=list)
-    answer: str = "250 OK"
-    refused: dict[str, str] = field(default_factory=dict)
-    """The answers to recipients that are refused."""
+    answer = "250 OK"
+
+    def __init__(self):
+        self.mails, self.peers, self.logins = [], [], []
+        self.refused = {}
+        """The answers to recipients that are refused."""
 
     async def handle_RCPT(self, _server, _session, envelope, address, _options):  # noqa: N802  # aiosmtpd's name
         if address not in self.refused:
