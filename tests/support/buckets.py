@@ -1,7 +1,6 @@
 """Buckets in memory, for tests of their readings, and inventories as S3 delivers them."""
 
 import json
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
 
@@ -13,17 +12,15 @@ from toolkit.bucket.client import Area, ObjectSeen, Page
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@dataclass
 class MemoryBucket:
     """Each object is written a second after the one before."""
 
     area = Area()
-    name: str = "memory"
-    address: str = "memory"
-    page_size: int = 1000
-    contents: dict[str, bytes] = field(default_factory=dict)
-    _seen: dict[str, ObjectSeen] = field(default_factory=dict)
-    _writes: int = 0
+    name = address = "memory"
+
+    def __init__(self, page_size=1000):
+        self.page_size, self._writes = page_size, 0
+        self.contents, self._seen = {}, {}
 
     def put(self, key, content):
         self._writes += 1
