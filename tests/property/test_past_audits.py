@@ -5,9 +5,7 @@ the observations of that day give again.
 """
 
 import tempfile
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import combinations, count
 from pathlib import Path
@@ -23,12 +21,10 @@ from tests.conftest import SettableClock, fresh_database
 from tests.support.audits import made_audit
 from tests.support.buckets import MemoryBucket
 from toolkit.audit.changes import KINDS, changes_between
-from toolkit.audit.folder import TablePart
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.audit.waivers import add_waiver, revoke_waiver, waivers_at
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import FindingStatus
-from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import observe_service
 from toolkit.database.tables import evidences, sales
@@ -40,18 +36,16 @@ START = datetime(2025, 3, 2, 12, 0, tzinfo=UTC)
 CONTENT = (b"%PDF-1.7\n", (bytes.fromhex("fffb9064") + bytes(413)) * 3, b"")
 
 
-@dataclass
 class World:
     """A service, its bucket and the audits that were made of them."""
 
-    database: Database
-    bucket: MemoryBucket = field(default_factory=MemoryBucket)
-    audits: dict[datetime, dict[str, TablePart]] = field(default_factory=dict)
-    home: Path = Path()
-    open: list[sa.Connection] = field(default_factory=list)
-    """Connections with a transaction of the service that has not committed yet."""
-    late: Iterator[int] = field(default_factory=lambda: count(10))
-    """The numbers of their records."""
+    def __init__(self, database, home):
+        self.database, self.home = database, home
+        self.bucket, self.audits = MemoryBucket(), {}
+        self.open = []
+        """Connections with a transaction of the service that has not committed yet."""
+        self.late = count(10)
+        """The numbers of their records."""
 
     def change(self, *statements, **bound):
         with self.database.transaction() as connection:
@@ -219,7 +213,7 @@ def test_every_earlier_moment_gives_the_same_bytes_and_findings_again_two_years_
         fresh_database(server, clock=SettableClock(START)) as database,
         tempfile.TemporaryDirectory() as home,
     ):
-        world = World(database, home=Path(home))
+        world = World(database, Path(home))
         world.sale(9, "A", False)
         world.live([(World.audit,), *history, (World.audit,), (World.wait, timedelta(days=70)), (World.audit,)])
         again = world.ask_again()

@@ -1,7 +1,6 @@
 """Store sales, evidence records and files in the bucket, and observations at the moments that a test wants."""
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
@@ -12,7 +11,6 @@ from tests.support.request_bodies import CLIENT
 from toolkit.contract.evidence import KIND_OF, FileKind, object_key
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.database import tables
-from toolkit.database.connection import Database
 from toolkit.database.tables import evidences, new_id, sales
 from toolkit.evidence.access import one_sale
 from toolkit.intake.registration import register_client
@@ -110,11 +108,11 @@ def day(number):
     return FIRST + timedelta(days=number - 1)
 
 
-@dataclass
 class Story:
     """Writes what happened into a database."""
 
-    database: Database
+    def __init__(self, database):
+        self.database = database
 
     def client(self, cpf="52998224725"):
         body = CLIENT | {"cpf": cpf, "lastName": "Souza"}
