@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from tests.support.uploaded_sales import MONDAY, MP3, PDF, WHEN, add_sale, execute, rows, unguarded
+from tests.support.uploaded_sales import MONDAY, MP3, PDF, WHEN, add_record, add_sale, execute, rows, unguarded
 from toolkit.contract.scorecards import Mark, read_scorecard
 from toolkit.errors import InvalidFields, InvalidInput, ReviewRefused
 from toolkit.jobs.runs import critical_findings
@@ -39,7 +39,7 @@ NO = {"agrees": "no", "heard": "yes"}
 
 
 @pytest.fixture
-def office(embedded_environment, database, add_file, tmp_path, clock):
+def office(embedded_environment, database, bucket, s3, tmp_path, clock):
     """Two partners with three recordings each, audited; the clock can be moved."""
     card = tmp_path / "card.toml"
     card.write_text(CARD)
@@ -49,7 +49,8 @@ def office(embedded_environment, database, add_file, tmp_path, clock):
     for number in range(6):
         sale = add_sale(database, f"V-{number}", partner="Norte" if number % 2 else "Sul")
         for kind, body in (("POV", MP3), ("DOC_CONTRATANTE", PDF)):
-            evidence[sale, kind] = add_file(sale, kind, body + f"{number}".encode() * 8, **WHEN)
+            evidence[sale, kind] = _, key = add_record(database, sale, kind, **WHEN)
+            s3.put_object(Bucket=bucket.name, Key=key, Body=body + f"{number}".encode() * 8)
     with Kit(environ, clock=clock) as kit:
         kit.audit(verify=False)
         yield SimpleNamespace(kit=kit, clock=clock, environ=environ, evidence=evidence, card=card)
