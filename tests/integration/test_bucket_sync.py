@@ -259,6 +259,17 @@ def test_what_an_inventory_alone_knows_is_asked_for_where_the_bucket_was_looked_
     assert [key for key, _ in seen(database)] == [KEY]
 
 
+def test_what_is_another_object_in_an_inventory_is_asked_for(put, sync, take, deliver, database, clock):
+    put(KEY)
+    sync()
+    put(KEY, b"the second")
+    clock.now += timedelta(minutes=1)
+    deliver(clock.now)
+    put(KEY, b"the third one")
+    assert take().asked == 1
+    assert rows(database, "SELECT size FROM audit.object_observations WHERE gone_at IS NULL") == [(13,)]
+
+
 def test_the_current_version_of_a_versioned_inventory_counts_once(put, take, database, bucket, clock, place):
     put(KEY)
     (item,) = [item for page in list_objects(bucket, [""]) for item in page]

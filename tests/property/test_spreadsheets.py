@@ -35,7 +35,7 @@ csv_rows = st.lists(st.tuples(csv_cells, csv_cells, csv_cells), max_size=12)
 @settings(max_examples=300, deadline=None)
 @given(
     csv_rows,
-    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(["\n", "\r\n", "\r\r\n"]),
     st.booleans(),
     st.sets(st.integers(0, 11)),
     st.integers(7, 60),
