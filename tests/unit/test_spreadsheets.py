@@ -154,6 +154,15 @@ def test_a_large_sheet_is_read(tmp_path):
     assert rows_of(book(tmp_path / "large.xlsx", rows)) == [50_000]
 
 
+def test_bytes_that_no_longer_fit_the_encoding_are_refused(tmp_path):
+    path = tmp_path / "sales.csv"
+    path.write_text(TEXT, encoding="utf-8")
+    table = Table(source_of(path), Headings({}))
+    path.write_text(TEXT, encoding="cp1252")
+    with pytest.raises(UnreadableFile, match="is no text that can be read"):
+        list(table.chunks())
+
+
 def test_a_table_is_read_as_a_whole_up_to_a_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "WHOLE_BYTES", 300_000)
     path = tmp_path / "long.csv"

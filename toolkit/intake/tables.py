@@ -114,7 +114,10 @@ class DelimitedText:
             parsed = text[:end]
             chunk = self._by_arrow(parsed, line)
             if chunk is None:
-                lines = _lines(parsed.decode(errors="replace"))
+                try:
+                    lines = _lines(parsed.decode())
+                except UnicodeDecodeError:  # somebody wrote the file since it was examined
+                    raise UnreadableFile(NOT_TEXT, self.source.name) from None
                 found = list(records(lines, self._delimiter, line, self._width, final=final))
                 chunk = chunk_of(found, self._width)
                 rest = lines[found[-1].next_line - line :] if found else lines
